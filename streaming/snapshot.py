@@ -1,0 +1,153 @@
+"""A generation as folded up to a seq, and the one reducer. static/js/snapshot.js is its twin.
+
+tests/vectors/*.json hold both to the same meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from streaming.errors import SequenceGap
+from streaming.events import (
+    BlockView, Cancelled, Done, Error, Event, Json, ReasoningDelta, Resumed, Start, Step,
+    TextDelta, ToolComplete, ToolDelta, ToolResult, Usage, body_to_dict,
+)  # fmt: skip
+from streaming.lifecycle import State, advance
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool call as far as it is known. `arguments` may be a piece until `complete`."""
+
+    call: str
+    name: str = ""
+    arguments: str = ""
+    complete: bool = False
+    outcome: str | None = None
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    html: str
+    sealed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """
+    Everything a page shows of one generation.
+
+    `shown` counts the code points of `text` that `blocks` show; the rest is the plain tail.
+    `rendered_seq` is the `after_seq` of the newest view applied.
+    """
+
+    gen: str
+    state: State = State.QUEUED
+    attempt: int = 0
+    seq: int = 0
+    model: str = ""
+    pane: str = ""
+    params: Mapping[str, Json] = field(default_factory=dict)
+    text: str = ""
+    reasoning: str = ""
+    tools: tuple[Tool, ...] = ()
+    steps: tuple[str, ...] = ()
+    usage: Mapping[str, Json] | None = None
+    finish: str | None = None
+    error: Mapping[str, Json] | None = None  # code, message, retryable, resumable
+    cancel: Mapping[str, Json] | None = None  # reason, upstream, latency_ms
+    resumed: int = 0  # how often the generation was resumed
+    timings: Mapping[str, Json] = field(default_factory=dict)
+    blocks: tuple[Block, ...] = ()
+    shown: int = 0
+    rendered_seq: int = 0
+
+
+def fold(snapshot: Snapshot, event: Event) -> Snapshot:
+    """
+    Apply one event. Events at or below the snapshot's seq are duplicates and change nothing.
+
+    Raises:
+        SequenceGap: the event is beyond the next seq.
+        IllegalTransition: the lifecycle does not allow it here.
+    """
+    if event.seq <= snapshot.seq:
+        return snapshot
+    if event.seq != snapshot.seq + 1:
+        raise SequenceGap(snapshot.seq + 1, event.seq)
+    state = advance(snapshot.state, event.body)
+    return replace(snapshot, **_changes(snapshot, event), state=state, seq=event.seq, attempt=event.attempt)
+
+
+def fold_view(snapshot: Snapshot, view: BlockView) -> Snapshot:
+    """Apply a view. One that is older than the newest applied changes nothing."""
+    if view.after_seq < snapshot.rendered_seq:
+        return snapshot
+    blocks = list(snapshot.blocks)
+    blocks.extend(Block("", sealed=False) for _ in range(len(blocks), view.index + 1))
+    blocks[view.index] = Block(view.html, view.sealed)
+    return replace(snapshot, blocks=tuple(blocks), shown=view.length, rendered_seq=view.after_seq)
+
+
+def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Json]:
+    """Give the JSON form that sync documents and snapshot frames carry."""
+    return {
+        "gen": snapshot.gen, "state": snapshot.state.value, "attempt": snapshot.attempt, "seq": snapshot.seq,
+        "model": snapshot.model, "pane": snapshot.pane, "params": dict(snapshot.params),
+        "text": snapshot.text, "reasoning": snapshot.reasoning,
+        "tools": [
+            {"call": t.call, "name": t.name, "arguments": t.arguments, "complete": t.complete,
+             "outcome": t.outcome, "result": t.result}
+            for t in snapshot.tools
+        ],
+        "steps": list(snapshot.steps), "usage": snapshot.usage, "finish": snapshot.finish,
+        "error": snapshot.error, "cancel": snapshot.cancel, "resumed": snapshot.resumed,
+        "timings": dict(snapshot.timings),
+        "blocks": [{"html": b.html, "sealed": b.sealed} for b in snapshot.blocks],
+        "shown": snapshot.shown, "rendered_seq": snapshot.rendered_seq,
+    }  # fmt: skip
+
+
+def _changes(snapshot: Snapshot, event: Event) -> dict[str, Json]:
+    match event.body:
+        case Start(model=model, pane=pane, params=params):
+            return {"model": model, "pane": pane, "params": params}
+        case TextDelta(text=text):
+            return {"text": snapshot.text + text}
+        case ReasoningDelta(text=text):
+            return {"reasoning": snapshot.reasoning + text}
+        case ToolDelta() | ToolComplete() | ToolResult():
+            return {"tools": _tools(snapshot.tools, event.body)}
+        case Step(label=label):
+            return {"steps": (*snapshot.steps, label)}
+        case Usage():
+            return {"usage": body_to_dict(event.body)}
+        case Resumed():
+            return {"resumed": snapshot.resumed + 1}
+        case Done(finish=finish, timings=timings):
+            return {"finish": finish, "timings": timings}
+        case Cancelled(reason=reason, upstream=upstream, latency_ms=latency_ms, timings=timings):
+            cancel = {"reason": reason, "upstream": upstream, "latency_ms": latency_ms}
+            return {"cancel": cancel, "timings": timings}
+        case Error(code=code, message=message, retryable=retryable, resumable=resumable, timings=timings):
+            error = {"code": code, "message": message, "retryable": retryable, "resumable": resumable}
+            return {"error": error, "timings": timings}
+        case _ as never:
+            assert_never(never)
+
+
+def _tools(tools: tuple[Tool, ...], body: ToolDelta | ToolComplete | ToolResult) -> tuple[Tool, ...]:
+    known = {tool.call: tool for tool in tools}
+    tool = known.get(body.call, Tool(body.call))
+    match body:
+        case ToolDelta(arguments=arguments, name=name):
+            tool = replace(tool, name=tool.name or name or "", arguments=tool.arguments + arguments)
+        case ToolComplete(name=name, arguments=arguments):
+            tool = replace(tool, name=name, arguments=arguments, complete=True)
+        case ToolResult(outcome=outcome, result=result):
+            tool = replace(tool, outcome=outcome, result=result)
+    known[body.call] = tool
+    return tuple(known.values())
