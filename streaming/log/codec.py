@@ -1,0 +1,156 @@
+"""The one place that knows how entries, events and views turn into each other (decision 1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from streaming.errors import ProtocolError
+from streaming.events import (
+    BlockView, Body, Event, Json, ReasoningDelta, Start, TextDelta,
+    body_from_dict, body_to_dict, dumps, view_from_dict, view_to_dict,
+)  # fmt: skip
+from streaming.log.ports import Entry, Kind, Logged, Ref
+from streaming.snapshot import Block, Snapshot, fold
+
+_DELTAS = {Kind.TEXT: TextDelta, Kind.REASONING: ReasoningDelta}
+
+
+def entry_of(ref: Ref, attempt: int, seq: int, body: Body) -> Entry:
+    """Encode an event for the log. A start's payload carries the UUID for readers of the number."""
+    if isinstance(body, TextDelta):
+        return Entry(ref.number, attempt, seq, Kind.TEXT, body.text)
+    if isinstance(body, ReasoningDelta):
+        return Entry(ref.number, attempt, seq, Kind.REASONING, body.text)
+    fields = {"type": body.type, **body_to_dict(body)}
+    if isinstance(body, Start):
+        fields["gen"] = ref.gen
+    return Entry(ref.number, attempt, seq, Kind.FACT, dumps(fields))
+
+
+def entry_of_view(ref: Ref, attempt: int, view: BlockView) -> Entry:
+    return Entry(ref.number, attempt, view.after_seq, Kind.BLOCK, dumps(view_to_dict(view)), view.index)
+
+
+def header(entry: Entry) -> str:
+    return f"{entry.number} {entry.attempt} {entry.seq} {entry.kind.value}"
+
+
+def entry_from_log(head: str, payload: str) -> Entry:
+    number, attempt, seq, kind = head.split(" ")
+    return Entry(int(number), int(attempt), int(seq), Kind(kind), payload)
+
+
+def at_of(cursor: str) -> int:
+    """Give the time an entry was written: the millisecond part of its id."""
+    return int(cursor.partition("-")[0])
+
+
+def event_of(gen: str, logged: Logged) -> Event:
+    """Decode an entry that is an event."""
+    entry = logged.entry
+    return Event(gen, entry.attempt, entry.seq, at_of(logged.cursor), body_of(entry))
+
+
+def body_of(entry: Entry) -> Body:
+    delta = _DELTAS.get(entry.kind)
+    if delta is not None:
+        return delta(entry.payload)
+    data = json.loads(entry.payload)
+    data.pop("gen", None)
+    return body_from_dict(data.pop("type"), data)
+
+
+def wire(gen: str, logged: Logged) -> str:
+    """
+    Give an entry's JSON as frames carry it.
+
+    Facts and views are spliced as text, never decoded: this runs once for each event and process.
+    """
+    entry = logged.entry
+    if entry.kind is Kind.BLOCK or entry.kind is Kind.NOTICE:
+        return entry.payload
+    head = f'{{"v":1,"gen":"{gen}","attempt":{entry.attempt},"seq":{entry.seq},"at":{at_of(logged.cursor)},'
+    if entry.kind is Kind.TEXT:
+        return f'{head}"type":"text_delta","text":{json.dumps(entry.payload, ensure_ascii=False)}}}'
+    if entry.kind is Kind.REASONING:
+        return f'{head}"type":"reasoning_delta","text":{json.dumps(entry.payload, ensure_ascii=False)}}}'
+    return head + entry.payload[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a log keeps of one generation beside its entries."""
+
+    attempt: int
+    seq: int
+    state: str
+    text: str
+    reasoning: str
+    facts: tuple[str, ...]  # "<seq> <JSON>" of every event that is no delta
+    blocks: Mapping[int, str]  # index → view JSON
+    newest_block: int | None
+
+
+def snapshot_of(ref: Ref, stored: Stored) -> Snapshot:
+    """Fold what the log keeps. Text and reasoning were kept joined, so cost grows with bytes only."""
+    snapshot = Snapshot(gen=ref.gen)
+    for seq, fact in enumerate(stored.facts, start=1):
+        data = json.loads(fact)
+        data.pop("gen", None)
+        body = body_from_dict(data.pop("type"), data)
+        snapshot = fold(snapshot, Event(ref.gen, stored.attempt, seq, 0, body))
+    shown, rendered_seq = _rendered(stored)
+    return Snapshot(
+        gen=ref.gen, state=snapshot.state, attempt=stored.attempt, seq=stored.seq, model=snapshot.model,
+        pane=snapshot.pane, params=snapshot.params, text=stored.text, reasoning=stored.reasoning,
+        tools=snapshot.tools, steps=snapshot.steps, usage=snapshot.usage, finish=snapshot.finish,
+        error=snapshot.error, cancel=snapshot.cancel, resumed=snapshot.resumed, timings=snapshot.timings,
+        blocks=tuple(_blocks(stored.blocks)), shown=shown, rendered_seq=rendered_seq,
+    )  # fmt: skip
+
+
+def _rendered(stored: Stored) -> tuple[int, int]:
+    if stored.newest_block is None:
+        return 0, 0
+    view = _block_view(stored.blocks[stored.newest_block])
+    return view.length, view.after_seq
+
+
+def _blocks(blocks: Mapping[int, str]) -> Iterator[Block]:
+    for index in range(max(blocks, default=-1) + 1):
+        view = _block_view(blocks[index]) if index in blocks else None
+        yield Block(view.html, view.sealed) if view else Block("", sealed=False)
+
+
+def _block_view(payload: str) -> BlockView:
+    view = view_from_dict(json.loads(payload))
+    if not isinstance(view, BlockView):
+        raise ProtocolError(f"expected a block view, got {view.type}")
+    return view
+
+
+def joined(bodies: Iterable[Body]) -> Iterator[Body]:
+    """Join neighbouring deltas of one kind, so that folding many of them stays linear."""
+    pending: list[TextDelta | ReasoningDelta] = []
+    for body in bodies:
+        if pending and type(body) is not type(pending[0]):
+            yield _join(pending)
+            pending = []
+        if isinstance(body, TextDelta | ReasoningDelta):
+            pending.append(body)
+        else:
+            yield body
+    if pending:
+        yield _join(pending)
+
+
+def _join(deltas: list[TextDelta | ReasoningDelta]) -> Body:
+    return cast("Body", type(deltas[0])("".join(delta.text for delta in deltas)))
+
+
+def turn_notice(turn: Mapping[str, Json]) -> str:
+    """Encode the notice that a turn was added."""
+    return dumps({"v": 1, "type": "turn", "turn": turn})

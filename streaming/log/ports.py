@@ -1,0 +1,183 @@
+"""What driver and follower ask of a log. `memory.py` is the readable specification of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from streaming.errors import LogError
+from streaming.lifecycle import State
+from streaming.snapshot import Snapshot
+
+# A driver that is silent for this long has lost its generation.
+LEASE_MS = 10_000
+# A log stays this long after its last activity, for late readers.
+RETENTION_MS = 15 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Names a generation: its UUID, and its dense number in its conversation."""
+
+    conversation: str
+    number: int
+    gen: str
+
+
+class Kind(StrEnum):
+    TEXT = "t"
+    REASONING = "r"
+    FACT = "e"  # any other event, terminal ones included
+    BLOCK = "b"  # a block view
+    NOTICE = "n"  # a view that belongs to the conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    One entry of a log, without its id.
+
+    `payload` is raw text for deltas, otherwise JSON. `seq` of a view is the seq it comes after.
+    `index` is the block's index for block views.
+    """
+
+    number: int
+    attempt: int
+    seq: int
+    kind: Kind
+    payload: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    cursor: str
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """
+    What one driver appends at once, in order. No entries: only the lease is renewed.
+
+    `last_seq` is the seq the log must hold before: the write is refused beyond it. `restore`
+    allows a generation whose log vanished to be written again from seq 1.
+    """
+
+    ref: Ref
+    attempt: int
+    last_seq: int
+    state: State  # after the batch
+    entries: tuple[Entry, ...] = ()
+    restore: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    at: int  # epoch ms, by the log's clock
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    cursor: str  # of the last entry written; its millisecond part is the batch's time
+    seq: int
+    cancel: CancelRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Answer to a claim. `granted` is False while another driver's lease runs or after the end."""
+
+    granted: bool
+    attempt: int
+    seq: int
+    state: State
+    cancel: CancelRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What the log knows of who drives. `expires_at` is 0 when nobody ever did."""
+
+    state: State
+    attempt: int
+    expires_at: int  # epoch ms, by the log's clock
+    now: int  # the log's clock
+
+
+@dataclass(frozen=True, slots=True)
+class LogSnapshot:
+    """State and cursor of one moment. Generations the log does not know are absent."""
+
+    cursor: str
+    generations: Mapping[int, Snapshot]  # by number
+
+
+class Log(Protocol):
+    async def claim(self, ref: Ref, known_attempt: int) -> Claim:
+        """
+        Take a free or expired generation and raise its attempt above `known_attempt` (the database's).
+
+        Raises:
+            LogUnavailable
+        """
+        ...
+
+    async def append(self, batches: Sequence[Batch]) -> list[Appended | LogError]:
+        """
+        Append each batch atomically, all in one round trip; answers stand in the batches' order.
+
+        An answer is Fenced, LogLost or LogUnavailable where that batch was refused; nothing of a
+        refused batch was written. Entries the log already holds are skipped.
+
+        Raises:
+            LogUnavailable: the round trip failed; each batch may or may not have been written.
+        """
+        ...
+
+    async def cancel(self, ref: Ref, by: str) -> Claim:
+        """Record a cancel request, once, and tell drivers. `granted` is False after the end."""
+        ...
+
+    async def announce(self, conversation: str, view_json: str) -> str:
+        """Append a notice of the conversation; gives its cursor."""
+        ...
+
+    async def snapshot(self, conversation: str, refs: Sequence[Ref]) -> LogSnapshot: ...
+
+    async def leases(self, refs: Sequence[Ref]) -> list[Lease | None]:
+        """Look at who drives; None where the log knows nothing of the generation."""
+        ...
+
+    async def range(self, conversation: str, after: str, until: str, limit: int) -> list[Logged]:
+        """Read entries with after < cursor <= until, at most `limit`."""
+        ...
+
+    async def position(self, conversation: str) -> tuple[str, int]:
+        """Give the newest cursor ("0-0" for an empty log) and the log's clock in epoch ms."""
+        ...
+
+    def tail(self) -> Tail: ...
+
+    def cancellations(self) -> AsyncIterator[str]:
+        """Yield UUIDs of generations whose cancel was asked for, as a hint: some may be missing."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Tail(Protocol):
+    """One blocking reader over many logs."""
+
+    async def read(self, cursors: Mapping[str, str], block_ms: int) -> dict[str, list[Logged]]:
+        """Wait until any log has entries after its cursor, `interrupt` is called, or time is up."""
+        ...
+
+    async def interrupt(self) -> None:
+        """Let a waiting `read` return early, because the set of logs changed."""
+        ...
+
+    async def close(self) -> None: ...
