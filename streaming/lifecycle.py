@@ -6,9 +6,20 @@ from enum import StrEnum
 
 from streaming.errors import IllegalTransition
 from streaming.events import (
-    Body, Cancelled, Done, Error, ReasoningDelta, Resumed, Start, Step, TextDelta,
-    ToolComplete, ToolDelta, ToolResult, Usage,
-)  # fmt: skip
+    Body,
+    Cancelled,
+    Done,
+    Error,
+    ReasoningDelta,
+    Resumed,
+    Start,
+    Step,
+    TextDelta,
+    ToolComplete,
+    ToolDelta,
+    ToolResult,
+    Usage,
+)
 
 
 class State(StrEnum):

@@ -11,9 +11,23 @@ from typing import assert_never
 
 from streaming.errors import SequenceGap
 from streaming.events import (
-    BlockView, Cancelled, Done, Error, Event, Json, ReasoningDelta, Resumed, Start, Step,
-    TextDelta, ToolComplete, ToolDelta, ToolResult, Usage, body_to_dict,
-)  # fmt: skip
+    BlockView,
+    Cancelled,
+    Done,
+    Error,
+    Event,
+    Json,
+    ReasoningDelta,
+    Resumed,
+    Start,
+    Step,
+    TextDelta,
+    ToolComplete,
+    ToolDelta,
+    ToolResult,
+    Usage,
+    body_to_dict,
+)
 from streaming.lifecycle import State, advance
 
 

@@ -9,13 +9,23 @@ from typing import cast
 
 from streaming.errors import ProtocolError
 from streaming.events import (
-    BlockView, Body, Event, Json, ReasoningDelta, Start, TextDelta,
-    body_from_dict, body_to_dict, dumps, view_from_dict, view_to_dict,
-)  # fmt: skip
+    BlockView,
+    Body,
+    Event,
+    Json,
+    ReasoningDelta,
+    Start,
+    TextDelta,
+    body_from_dict,
+    body_to_dict,
+    dumps,
+    view_from_dict,
+    view_to_dict,
+)
 from streaming.log.ports import Entry, Kind, Logged, Ref
 from streaming.snapshot import Block, Snapshot, fold
 
-_DELTAS = {Kind.TEXT: TextDelta, Kind.REASONING: ReasoningDelta}
+_DELTAS: dict[Kind, type[TextDelta | ReasoningDelta]] = {Kind.TEXT: TextDelta, Kind.REASONING: ReasoningDelta}
 
 
 def entry_of(ref: Ref, attempt: int, seq: int, body: Body) -> Entry:
@@ -89,7 +99,7 @@ class Stored:
     state: str
     text: str
     reasoning: str
-    facts: tuple[str, ...]  # "<seq> <JSON>" of every event that is no delta
+    facts: tuple[str, ...]  # the JSON of every event that is no delta
     blocks: Mapping[int, str]  # index → view JSON
     newest_block: int | None
 
@@ -104,12 +114,27 @@ def snapshot_of(ref: Ref, stored: Stored) -> Snapshot:
         snapshot = fold(snapshot, Event(ref.gen, stored.attempt, seq, 0, body))
     shown, rendered_seq = _rendered(stored)
     return Snapshot(
-        gen=ref.gen, state=snapshot.state, attempt=stored.attempt, seq=stored.seq, model=snapshot.model,
-        pane=snapshot.pane, params=snapshot.params, text=stored.text, reasoning=stored.reasoning,
-        tools=snapshot.tools, steps=snapshot.steps, usage=snapshot.usage, finish=snapshot.finish,
-        error=snapshot.error, cancel=snapshot.cancel, resumed=snapshot.resumed, timings=snapshot.timings,
-        blocks=tuple(_blocks(stored.blocks)), shown=shown, rendered_seq=rendered_seq,
-    )  # fmt: skip
+        gen=ref.gen,
+        state=snapshot.state,
+        attempt=stored.attempt,
+        seq=stored.seq,
+        model=snapshot.model,
+        pane=snapshot.pane,
+        params=snapshot.params,
+        text=stored.text,
+        reasoning=stored.reasoning,
+        tools=snapshot.tools,
+        steps=snapshot.steps,
+        usage=snapshot.usage,
+        finish=snapshot.finish,
+        error=snapshot.error,
+        cancel=snapshot.cancel,
+        resumed=snapshot.resumed,
+        timings=snapshot.timings,
+        blocks=tuple(_blocks(stored.blocks)),
+        shown=shown,
+        rendered_seq=rendered_seq,
+    )
 
 
 def _rendered(stored: Stored) -> tuple[int, int]:

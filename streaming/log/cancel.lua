@@ -1,0 +1,17 @@
+-- Record that someone asked to stop a generation; the first request stays.
+--
+-- KEYS  1 meta
+-- ARGV  1 who asked  2 longest life of an unfinished generation, ms  3 channel  4 generation's UUID
+-- Returns {granted 0|1, attempt, seq, state, cancel_at, cancel_by}; granted 0 when it had ended
+local meta = KEYS[1]
+local known = redis.call("HMGET", meta, "attempt", "seq", "state", "ended", "cancel_at", "cancel_by")
+local attempt, seq, state = tonumber(known[1] or 0), tonumber(known[2] or 0), known[3] or "queued"
+if known[4] then return { 0, attempt, seq, state, tonumber(known[5] or 0), known[6] or "" } end
+if not known[5] then
+  local time = redis.call("TIME")
+  known[5], known[6] = time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1]
+  redis.call("HSET", meta, "cancel_at", known[5], "cancel_by", known[6])
+  redis.call("PEXPIRE", meta, ARGV[2])
+end
+redis.call("PUBLISH", ARGV[3], ARGV[4])
+return { 1, attempt, seq, state, tonumber(known[5]), known[6] }

@@ -1,0 +1,18 @@
+-- Take a generation that nobody drives, and raise its attempt.
+--
+-- KEYS  1 meta
+-- ARGV  1 newest attempt the database knows  2 lease ms  3 longest life of an unfinished generation, ms
+-- Returns {granted 0|1, attempt, seq, state, cancel_at, cancel_by}
+local meta = KEYS[1]
+local known = redis.call("HMGET", meta, "attempt", "seq", "state", "lease", "ended", "cancel_at", "cancel_by")
+local attempt, seq, state = tonumber(known[1] or 0), tonumber(known[2] or 0), known[3] or "queued"
+local cancel_at, cancel_by = tonumber(known[6] or 0), known[7] or ""
+local time = redis.call("TIME")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if known[5] or tonumber(known[4] or 0) > now then
+  return { 0, attempt, seq, state, cancel_at, cancel_by }
+end
+attempt = math.max(attempt, tonumber(ARGV[1])) + 1
+redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + tonumber(ARGV[2]))
+redis.call("PEXPIRE", meta, ARGV[3])
+return { 1, attempt, seq, state, cancel_at, cancel_by }

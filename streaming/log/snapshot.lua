@@ -1,0 +1,26 @@
+-- Read generations and the log's newest cursor in one step.
+--
+-- KEYS  1 log, then for each generation: meta, text, reasoning, facts, blocks
+-- Returns {cursor, generation, …}; a generation is {} when unknown, else
+--       {attempt, seq, state, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}}
+local info = redis.pcall("XINFO", "STREAM", KEYS[1])
+local cursor = "0-0"
+if not info.err then
+  for i = 1, #info, 2 do
+    if info[i] == "last-generated-id" then cursor = info[i + 1] end
+  end
+end
+local answer = { cursor }
+for i = 2, #KEYS, 5 do
+  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "state", "newest")
+  if not meta[2] then
+    answer[#answer + 1] = {}
+  else
+    answer[#answer + 1] = {
+      tonumber(meta[1]), tonumber(meta[2]), meta[3], tonumber(meta[4] or -1),
+      redis.call("GET", KEYS[i + 1]) or "", redis.call("GET", KEYS[i + 2]) or "",
+      redis.call("LRANGE", KEYS[i + 3], 0, -1), redis.call("HGETALL", KEYS[i + 4]),
+    }
+  end
+end
+return answer

@@ -1,0 +1,344 @@
+"""One contract for every log: what memory promises, the scripts in Redis must keep."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from streaming.errors import Fenced, LogLost, LogUnavailable
+from streaming.events import BlockView, Cancelled, ReasoningDelta, TextDelta, ToolDelta, Usage, view_from_dict
+from streaming.frames import cursor_key
+from streaming.lifecycle import State
+from streaming.log.codec import event_of, turn_notice, wire
+from streaming.log.memory import MemoryLog
+from streaming.log.ports import LEASE_MS, Kind, Log, Ref
+from streaming.log.redis import RedisLog, append_keys, log_key
+from streaming.snapshot import Snapshot, fold, fold_view
+from tests.streaming.logs import DONE, START, Writer, claimed, new_ref, texts, write
+
+
+class MemoryCase:
+    def __init__(self) -> None:
+        self.offset = 0
+        self.log = MemoryLog(lambda: int(time.time() * 1000) + self.offset)
+
+    async def expire(self, ref: Ref) -> None:
+        self.offset += LEASE_MS + 1
+
+    async def vanish(self, ref: Ref) -> None:
+        self.log._metas.pop(ref)
+        self.log._logs.pop(ref.conversation)
+
+    async def close(self) -> None:
+        await self.log.close()
+
+
+class RedisCase:
+    def __init__(self, url: str) -> None:
+        self.log = RedisLog.connect(url)
+
+    async def expire(self, ref: Ref) -> None:
+        await self.log._client.hset(append_keys(ref)[1], "lease", 1)
+
+    async def vanish(self, ref: Ref) -> None:
+        await self.log._client.delete(*append_keys(ref))
+
+    async def close(self) -> None:
+        await self.log.close()
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def case(request: pytest.FixtureRequest) -> AsyncIterator[MemoryCase | RedisCase]:
+    made = MemoryCase() if request.param == "memory" else RedisCase(request.getfixturevalue("redis_url"))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def log(case: MemoryCase | RedisCase) -> Log:
+    return case.log
+
+
+async def folded(log: Log, ref: Ref) -> Snapshot:
+    """Fold the whole log from its first entry, as a reader would."""
+    snapshot = Snapshot(ref.gen)
+    for logged in await log.range(ref.conversation, "0-0", "99999999999999-0", 10_000):
+        if logged.entry.number != ref.number:
+            continue
+        if logged.entry.kind is Kind.BLOCK:
+            view = view_from_dict(json.loads(logged.entry.payload))
+            assert isinstance(view, BlockView)
+            snapshot = fold_view(snapshot, view)
+        else:
+            snapshot = fold(snapshot, event_of(ref.gen, logged))
+    return snapshot
+
+
+async def stored(log: Log, ref: Ref) -> Snapshot:
+    return (await log.snapshot(ref.conversation, [ref])).generations[ref.number]
+
+
+async def test_a_snapshot_equals_the_fold_of_the_log(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, *texts("Hel", "lo 🌍\n")))
+    await write(log, writer.batch(ReasoningDelta("hm"), ToolDelta("c1", '{"a":', "look"), ToolDelta("c1", "1}")))
+    await write(log, writer.batch(BlockView(ref.gen, 3, 0, "<p>Hello</p>", sealed=False, length=8)))
+    await write(log, writer.batch(*texts("more"), Usage("upstream", 3, 5)))
+    assert await stored(log, ref) == await folded(log, ref)
+    await write(log, writer.batch(BlockView(ref.gen, 8, 0, "<p>Hello more</p>", sealed=True, length=12), DONE))
+    snapshot = await stored(log, ref)
+    assert snapshot == await folded(log, ref)
+    assert (snapshot.text, snapshot.state, snapshot.shown) == ("Hello 🌍\nmore", State.COMPLETED, 12)
+
+
+async def test_a_retried_batch_is_written_once(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    batch = writer.batch(START, *texts("a", "b"))
+    await write(log, batch)
+    assert (await write(log, batch)).seq == 3
+    assert (await stored(log, ref)).text == "ab"
+
+
+async def test_a_retried_terminal_batch_is_answered_as_written(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, *texts("a")))
+    batch = writer.batch(DONE)
+    first = await write(log, batch)
+    assert await write(log, batch) == first
+
+
+async def test_nothing_follows_the_terminal_event(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, DONE))
+    late = Writer(ref, writer.attempt, 2, State.RUNNING)
+    (answer,) = await log.append([late.batch(*texts("x"))])
+    assert isinstance(answer, Fenced)
+    assert (await stored(log, ref)).text == ""
+
+
+async def test_a_batch_beyond_the_next_seq_is_refused_and_says_what_is_stored(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    writer.batch(*texts("lost"))
+    (answer,) = await log.append([writer.batch(*texts("after"))])
+    assert isinstance(answer, LogLost)
+    assert answer.stored_seq == 1
+
+
+async def test_a_held_generation_cannot_be_claimed(log: Log) -> None:
+    ref = new_ref()
+    await claimed(log, ref)
+    assert not (await log.claim(ref, 0)).granted
+
+
+async def test_a_driver_whose_lease_was_taken_over_writes_nothing(case: MemoryCase | RedisCase) -> None:
+    log, ref = case.log, new_ref()
+    zombie = await claimed(log, ref)
+    await write(log, zombie.batch(START, *texts("first")))
+    await case.expire(ref)
+    claim = await log.claim(ref, 0)
+    assert (claim.granted, claim.attempt, claim.seq) == (True, 2, 2)
+    for batch in (zombie.batch(*texts("late")), zombie.batch(), zombie.everything()):
+        (answer,) = await log.append([batch])
+        assert isinstance(answer, Fenced)
+    assert (await stored(log, ref)).text == "first"
+
+
+async def test_an_append_renews_the_lease(case: MemoryCase | RedisCase) -> None:
+    log, ref = case.log, new_ref()
+    writer = await claimed(log, ref)
+    await case.expire(ref)
+    await write(log, writer.batch(START))
+    assert not (await log.claim(ref, 0)).granted
+
+
+async def test_a_claim_rises_above_what_the_database_knows(log: Log) -> None:
+    assert (await log.claim(new_ref(), 7)).attempt == 8
+
+
+async def test_an_ended_generation_cannot_be_claimed(case: MemoryCase | RedisCase) -> None:
+    log, ref = case.log, new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, DONE))
+    await case.expire(ref)
+    claim = await log.claim(ref, 0)
+    assert (claim.granted, claim.state) == (False, State.COMPLETED)
+
+
+async def test_a_vanished_log_is_reported_and_can_be_written_again(case: MemoryCase | RedisCase) -> None:
+    log, ref = case.log, new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, *texts("kept ")))
+    await case.vanish(ref)
+    (answer,) = await log.append([writer.batch(*texts("text"))])
+    assert isinstance(answer, LogLost)
+    assert answer.stored_seq == -1
+    await write(log, writer.everything())
+    assert (await stored(log, ref)).text == "kept text"
+    assert await stored(log, ref) == await folded(log, ref)
+
+
+async def test_a_newer_driver_writes_over_what_a_zombie_restored(case: MemoryCase | RedisCase) -> None:
+    log, ref = case.log, new_ref()
+    zombie = await claimed(log, ref)
+    await write(log, zombie.batch(START, *texts("old")))
+    newer = Writer(ref, 2)
+    newer.batch(START, *texts("new"))
+    await case.vanish(ref)
+    await write(log, zombie.everything())
+    await write(log, newer.everything())
+    assert (await stored(log, ref)).text == "new"
+    (answer,) = await log.append([zombie.batch(*texts("late"))])
+    assert isinstance(answer, Fenced)
+
+
+async def test_a_cancel_is_told_to_the_next_append_with_its_first_asker(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    await log.cancel(ref, "alice")
+    await log.cancel(ref, "bob")
+    answer = await write(log, writer.batch())
+    assert answer.cancel is not None
+    assert answer.cancel.by == "alice"
+
+
+async def test_a_cancel_before_any_claim_is_told_to_the_claim(log: Log) -> None:
+    ref = new_ref()
+    await log.cancel(ref, "alice")
+    claim = await log.claim(ref, 0)
+    assert claim.granted
+    assert claim.cancel is not None
+
+
+async def test_a_cancel_after_the_end_says_that_it_ended(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, Cancelled("user", "closed", 3, 0)))
+    answer = await log.cancel(ref, "alice")
+    assert (answer.granted, answer.state) == (False, State.CANCELLED)
+
+
+async def test_cancellations_are_published(log: Log) -> None:
+    ref = new_ref()
+    listener = log.cancellations()
+    heard = asyncio.ensure_future(anext(listener))
+    while not heard.done():
+        await log.cancel(ref, "alice")
+        await asyncio.wait({heard}, timeout=0.05)
+    assert heard.result() == ref.gen
+    await listener.aclose()  # type: ignore[attr-defined]
+
+
+async def test_entries_of_several_generations_share_one_order(log: Log) -> None:
+    one = new_ref(1)
+    two = new_ref(2, one.conversation)
+    first, second = await claimed(log, one), await claimed(log, two)
+    await log.append([first.batch(START), second.batch(START)])
+    await log.append([second.batch(*texts("b")), first.batch(*texts("a"))])
+    logged = await log.range(one.conversation, "0-0", "99999999999999-0", 100)
+    assert [x.entry.number for x in logged] == [1, 2, 2, 1]
+    assert logged == sorted(logged, key=lambda x: cursor_key(x.cursor))
+
+
+async def test_one_refused_batch_leaves_its_neighbours_written(log: Log) -> None:
+    good, bad = new_ref(), new_ref()
+    writer = await claimed(log, good)
+    refused, written = await log.append([Writer(bad, 1).batch(START), writer.batch(START)])
+    assert isinstance(refused, LogLost)
+    assert not isinstance(written, Exception)
+
+
+async def test_a_tail_gets_what_comes_after_its_cursors(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    cursor, _ = await log.position(ref.conversation)
+    tail = log.tail()
+    waiting = asyncio.ensure_future(tail.read({ref.conversation: cursor}, 5_000))
+    await write(log, writer.batch(*texts("new")))
+    (logged,) = (await waiting)[ref.conversation]
+    assert logged.entry.payload == "new"
+    await tail.close()
+
+
+async def test_an_interrupted_tail_returns_and_reads_again(log: Log) -> None:
+    ref = new_ref()
+    tail = log.tail()
+    waiting = asyncio.ensure_future(tail.read({ref.conversation: "0-0"}, 60_000))
+    while not waiting.done():
+        await tail.interrupt()
+        await asyncio.wait({waiting}, timeout=0.02)
+    assert waiting.result() == {}
+    await log.announce(ref.conversation, turn_notice({"id": "t"}))
+    assert (await tail.read({ref.conversation: "0-0"}, 5_000))[ref.conversation]
+    await tail.close()
+
+
+async def test_a_tail_waits_no_longer_than_told(log: Log) -> None:
+    tail = log.tail()
+    assert await tail.read({new_ref().conversation: "0-0"}, 30) == {}
+    await tail.close()
+
+
+async def test_a_notice_reaches_readers_as_it_was_written(log: Log) -> None:
+    ref = new_ref()
+    cursor = await log.announce(ref.conversation, turn_notice({"id": "t1"}))
+    (logged,) = await log.range(ref.conversation, "0-0", cursor, 10)
+    assert wire("", logged) == '{"v":1,"type":"turn","turn":{"id":"t1"}}'
+
+
+async def test_an_unknown_generation_is_absent_from_a_snapshot(log: Log) -> None:
+    ref = new_ref()
+    snapshot = await log.snapshot(ref.conversation, [ref])
+    assert (snapshot.cursor, snapshot.generations) == ("0-0", {})
+
+
+async def test_leases_show_who_drives(case: MemoryCase | RedisCase) -> None:
+    log, ref = case.log, new_ref()
+    await claimed(log, ref)
+    lease, nothing = await log.leases([ref, new_ref()])
+    assert nothing is None
+    assert lease is not None
+    assert 0 < lease.expires_at - lease.now <= LEASE_MS
+
+
+async def test_a_log_that_cannot_be_reached_says_so(tmp_path: Any) -> None:
+    log = RedisLog.connect(f"unix://{tmp_path}/none.sock")
+    with pytest.raises(LogUnavailable):
+        await log.append([Writer(new_ref(), 1).batch(START)])
+    await log.close()
+
+
+async def test_scripts_forgotten_by_the_server_are_loaded_again(redis_url: str) -> None:
+    log = RedisLog.connect(redis_url)
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    await log._client.script_flush()
+    await write(log, writer.batch(*texts("a")))
+    await log._client.script_flush()
+    await log.cancel(ref, "alice")
+    assert (await stored(log, ref)).text == "a"
+    await log.close()
+
+
+async def test_what_ended_goes_after_its_retention(redis_url: str) -> None:
+    log = RedisLog.connect(redis_url)
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, TextDelta("a"), DONE))
+    _, meta, text, _, facts, _ = append_keys(ref)
+    for key in (log_key(ref.conversation), meta, text, facts):
+        assert 0 < await log._client.pttl(key) <= 15 * 60 * 1000
+    await log.close()
