@@ -28,7 +28,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A generation that the database does not know to have ended."""
+    """A generation that has not ended by the database, or only just: then its log may still miss the end."""
 
     ref: Ref
     state: State
@@ -74,5 +74,5 @@ class Store(Protocol):
         ...
 
     async def live(self) -> list[Live]:
-        """List every generation without a committed end, oldest first."""
+        """List every generation without a committed end, and those that ended in the last two minutes."""
         ...

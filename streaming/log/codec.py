@@ -25,6 +25,9 @@ from streaming.events import (
 from streaming.log.ports import Entry, Kind, Logged, Ref
 from streaming.snapshot import Block, Snapshot, fold
 
+# Well below the time a log stays, and well above any step of a clock.
+QUIET_MS = 5 * 60 * 1000
+
 _DELTAS: dict[Kind, type[TextDelta | ReasoningDelta]] = {Kind.TEXT: TextDelta, Kind.REASONING: ReasoningDelta}
 
 
@@ -56,6 +59,19 @@ def entry_from_log(head: str, payload: str) -> Entry:
 def at_of(cursor: str) -> int:
     """Give the time an entry was written: the millisecond part of its id."""
     return int(cursor.partition("-")[0])
+
+
+def position_of(newest: str | None, now: int) -> str:
+    """
+    Give the cursor after which all that is written from `now` on will come.
+
+    An entry's id starts with the time it was written. So an empty or old log is at "just now": a
+    reader's cursor then never grows old beside a log that was quiet for long. A recent id is taken
+    as it is, which holds even if the clock steps back.
+    """
+    if newest is not None and at_of(newest) > now - QUIET_MS:
+        return newest
+    return f"{now - 1}-0"
 
 
 def event_of(gen: str, logged: Logged) -> Event:

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.errors import Fenced, LogError, LogLost
-from streaming.frames import START_CURSOR, cursor_key
+from streaming.frames import cursor_key
 from streaming.lifecycle import TERMINAL, State
-from streaming.log.codec import Stored, snapshot_of
+from streaming.log.codec import Stored, position_of, snapshot_of
 from streaming.log.ports import (
     LEASE_MS,
     Appended,
@@ -115,7 +115,8 @@ class MemoryLog:
 
     async def position(self, conversation: str) -> tuple[str, int]:
         log = self._logs[conversation]
-        return (log[-1].cursor if log else START_CURSOR), self._clock()
+        now = self._clock()
+        return position_of(log[-1].cursor if log else None, now), now
 
     def tail(self) -> MemoryTail:
         return MemoryTail(self)

@@ -110,7 +110,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """State and cursor of one moment. Generations the log does not know are absent."""
+    """State and cursor (as `position` gives it) of one moment. Generations the log does not know are absent."""
 
     cursor: str
     generations: Mapping[int, Snapshot]  # by number
@@ -157,7 +157,7 @@ class Log(Protocol):
         ...
 
     async def position(self, conversation: str) -> tuple[str, int]:
-        """Give the newest cursor ("0-0" for an empty log) and the log's clock in epoch ms."""
+        """Give the cursor after which whatever is written from now on comes, and the log's clock in epoch ms."""
         ...
 
     def tail(self) -> Tail: ...

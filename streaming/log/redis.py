@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from streaming.errors import Fenced, LogError, LogLost, LogUnavailable
 from streaming.lifecycle import TERMINAL, State
-from streaming.log.codec import Stored, entry_from_log, snapshot_of
+from streaming.log.codec import Stored, entry_from_log, position_of, snapshot_of
 from streaming.log.ports import (
     LEASE_MS,
     RETENTION_MS,
@@ -121,9 +121,9 @@ class RedisLog:
         for ref in refs:
             keys += [_key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks")]
         with _unavailable():
-            cursor, *generations = await self._snapshot.run(self._client, keys, [])
+            newest, now, *generations = await self._snapshot.run(self._client, keys, [])
         known = {ref.number: snapshot_of(ref, _stored_of(g)) for ref, g in zip(refs, generations, strict=True) if g}
-        return LogSnapshot(_text(cursor), known)
+        return LogSnapshot(position_of(_text(newest) or None, now), known)
 
     async def leases(self, refs: Sequence[Ref]) -> list[Lease | None]:
         with _unavailable():
@@ -148,8 +148,8 @@ class RedisLog:
             (seconds, micros), info = await pipe.execute(raise_on_error=False)
         now = seconds * 1000 + micros // 1000
         if isinstance(info, ResponseError):  # no such key
-            return "0-0", now
-        return _text(info["last-generated-id"]), now
+            return position_of(None, now), now
+        return position_of(_text(info["last-generated-id"]), now), now
 
     def tail(self) -> RedisTail:
         return RedisTail(self._url)

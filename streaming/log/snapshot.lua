@@ -1,16 +1,17 @@
 -- Read generations and the log's newest cursor in one step.
 --
 -- KEYS  1 log, then for each generation: meta, text, reasoning, facts, blocks
--- Returns {cursor, generation, …}; a generation is {} when unknown, else
+-- Returns {newest id or "", now in ms, generation, …}; a generation is {} when unknown, else
 --       {attempt, seq, state, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}}
 local info = redis.pcall("XINFO", "STREAM", KEYS[1])
-local cursor = "0-0"
+local newest = ""
 if not info.err then
   for i = 1, #info, 2 do
-    if info[i] == "last-generated-id" then cursor = info[i + 1] end
+    if info[i] == "last-generated-id" then newest = info[i + 1] end
   end
 end
-local answer = { cursor }
+local time = redis.call("TIME")
+local answer = { newest, time[1] * 1000 + math.floor(time[2] / 1000) }
 for i = 2, #KEYS, 5 do
   local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "state", "newest")
   if not meta[2] then

@@ -300,8 +300,22 @@ async def test_a_notice_reaches_readers_as_it_was_written(log: Log) -> None:
 
 async def test_an_unknown_generation_is_absent_from_a_snapshot(log: Log) -> None:
     ref = new_ref()
-    snapshot = await log.snapshot(ref.conversation, [ref])
-    assert (snapshot.cursor, snapshot.generations) == ("0-0", {})
+    assert (await log.snapshot(ref.conversation, [ref])).generations == {}
+
+
+async def test_an_empty_log_is_at_just_now(log: Log) -> None:
+    ref = new_ref()
+    position, now = await log.position(ref.conversation)
+    assert cursor_key(position) == (now - 1, 0)
+    assert cursor_key((await log.snapshot(ref.conversation, [])).cursor) >= cursor_key(position)
+    assert cursor_key(await log.announce(ref.conversation, "{}")) > cursor_key(position)
+
+
+async def test_snapshot_and_position_name_the_newest_entry(log: Log) -> None:
+    ref = new_ref()
+    written = await write(log, (await claimed(log, ref)).batch(START))
+    position, _ = await log.position(ref.conversation)
+    assert position == written.cursor == (await log.snapshot(ref.conversation, [ref])).cursor
 
 
 async def test_leases_show_who_drives(case: MemoryCase | RedisCase) -> None:

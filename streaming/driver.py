@@ -1,0 +1,344 @@
+"""Drives one generation: upstream → journal → log, one terminal event, and the database before it.
+
+Who may stop a driver, and what it leaves behind:
+- a cancel request (flag in the log): closes the upstream, ends as cancelled;
+- a newer driver or a committed end (fence): closes the upstream, writes nothing more;
+- `interrupt` (drain): closes the upstream, ends as interrupted;
+- cancelling its task (the process dies politely): closes the upstream, writes nothing; the reaper ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, assert_never
+
+from streaming.appender import Appender
+from streaming.errors import UpstreamError
+from streaming.events import (
+    Body,
+    Cancelled,
+    Done,
+    Error,
+    Event,
+    ReasoningDelta,
+    Start,
+    Terminal,
+    TextDelta,
+    ToolComplete,
+    ToolDelta,
+    Usage,
+    dumps,
+    event_to_dict,
+)
+from streaming.journal import Journal
+from streaming.lifecycle import DRIVER_LOST
+from streaming.log.codec import joined
+from streaming.markdown import BlockRenderer
+from streaming.snapshot import Block, Snapshot, fold
+from streaming.store import Job, Outcome, Store
+from streaming.upstream.ports import (
+    ChatRequest,
+    Chunk,
+    FinishChunk,
+    Opened,
+    ReasoningChunk,
+    TextChunk,
+    ToolChunk,
+    ToolCompleteChunk,
+    Upstream,
+    UpstreamCall,
+    UsageChunk,
+)
+
+logger = logging.getLogger(__name__)
+
+# Finds the upstream for a job and words the request; raises UpstreamError when that is impossible.
+Prepare: TypeAlias = Callable[[Job], tuple[Upstream, ChatRequest]]
+
+CLOSE_PROOF_S = 2.0
+# Repeating a call is only safe while nothing of its answer was seen, and costs the operator money.
+RETRIES = 2
+RETRY_BASE_S = 0.5
+RETRY_AFTER_MAX_S = 20.0
+STORE_RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0)
+RENDER_AFTER_S = 0.25
+
+
+@dataclass(slots=True)
+class Timings:
+    """Moments of one generation in epoch ms; see README for the names."""
+
+    clock: Callable[[], int]
+    marks: dict[str, int] = field(default_factory=dict)
+    _last_chunk: int = 0
+
+    def mark(self, name: str) -> None:
+        self.marks.setdefault(name, self.clock())
+
+    def content(self) -> None:
+        now = self.clock()
+        if self._last_chunk:
+            self.marks["longest_gap_ms"] = max(self.marks.get("longest_gap_ms", 0), now - self._last_chunk)
+        self._last_chunk = now
+        self.marks.setdefault("first_token_at", now)
+        self.marks["last_token_at"] = now
+
+
+class Driver:
+    """
+    Drives `job` as the holder of an attempt that the log granted.
+
+    Run it once. It ends when the generation ended, or when it must not write any more.
+    """
+
+    def __init__(self, job: Job, journal: Journal, appender: Appender, store: Store, clock: Callable[[], int]) -> None:
+        self._job = job
+        self._journal = journal
+        self._appender = appender
+        self._store = store
+        self._timings = Timings(clock, {"queued_at": job.queued_at})
+        self._renderer = BlockRenderer()
+        self._render_timer: asyncio.TimerHandle | None = None
+        self._text: list[str] = []
+        self._blocks: list[Block] = []
+        self._usage: UsageChunk | None = None
+        self._begun = False
+        self._stop = asyncio.Event()
+        self._interrupted = False
+
+    async def run(self, prepare: Prepare) -> None:
+        """Drive from the first event to the terminal one."""
+        self._appender.open(self._journal, self._stop.set)
+        try:
+            if not await self._store.begin(self._job.ref.gen, self._journal.attempt):
+                return
+            await self._drive(prepare)
+        finally:
+            self._cancel_render_timer()
+            self._appender.close(self._journal)
+
+    def look(self) -> None:
+        """A hint that a cancel may have been asked for: ask the log now."""
+        self._appender.write(self._journal)
+
+    def interrupt(self) -> None:
+        """End as interrupted: this process must go."""
+        self._interrupted = True
+        self._stop.set()
+
+    async def _drive(self, prepare: Prepare) -> None:
+        if self._journal.cancel is not None:
+            await self._end(self._cancelled("closed"))
+            return
+        self._timings.mark("started_at")
+        self._record(Start(self._job.model, self._job.pane, self._job.params))
+        try:
+            finish, closed = await self._call_with_retries(*prepare(self._job))
+        except UpstreamError as exc:
+            logger.warning("generation %s: %s: %s %s", self._job.ref.gen, exc.code, exc.message, exc.detail)
+            await self._end(self._failed(exc))
+            return
+        if self._journal.fenced:
+            logger.warning("generation %s: a newer driver took over; this one stops", self._job.ref.gen)
+        elif self._journal.cancel is not None:
+            await self._end(self._cancelled("closed" if closed else "unproven"))
+        elif finish is None:
+            await self._end(self._lost("The server was shut down while this answer was being written."))
+        else:
+            await self._end(self._done(finish))
+
+    async def _call_with_retries(self, upstream: Upstream, request: ChatRequest) -> tuple[FinishChunk | None, bool]:
+        for attempt in range(RETRIES + 1):
+            call = upstream.call(request)
+            try:
+                return await self._call(call)
+            except UpstreamError as exc:
+                if self._begun or not exc.retryable or attempt == RETRIES or self._stop.is_set():
+                    raise
+                await self._pause(exc.retry_after_s, attempt)
+        raise AssertionError("the last try returns or raises")
+
+    async def _call(self, call: UpstreamCall) -> tuple[FinishChunk | None, bool]:
+        """Read one call to its end, or close it when told to stop. Gives its finish, and whether it is closed."""
+        reading = asyncio.create_task(self._read(call), name=f"read {self._job.ref.gen}")
+        stopping = asyncio.create_task(self._stop.wait(), name=f"stop {self._job.ref.gen}")
+        try:
+            await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not self._stop.is_set():
+                return await reading, await self._close(call)
+            return None, await self._close(call)
+        finally:
+            stopping.cancel()
+            reading.cancel()
+            await asyncio.gather(reading, stopping, return_exceptions=True)
+            await self._close(call)
+
+    async def _read(self, call: UpstreamCall) -> FinishChunk:
+        async for chunk in call:
+            if isinstance(chunk, FinishChunk):
+                return chunk
+            self._take(chunk)
+        raise UpstreamError("incomplete_stream", "The model's answer broke off without its end sign.", retryable=True)
+
+    async def _close(self, call: UpstreamCall) -> bool:
+        try:
+            async with asyncio.timeout(CLOSE_PROOF_S):
+                return await asyncio.shield(call.close())
+        except TimeoutError:
+            return False
+
+    async def _pause(self, retry_after_s: float | None, attempt: int) -> None:
+        # Full jitter, so that many panes of one upstream do not come back together.
+        delay = random.uniform(0, RETRY_BASE_S * 2**attempt) + min(retry_after_s or 0.0, RETRY_AFTER_MAX_S)  # noqa: S311
+        try:
+            async with asyncio.timeout(delay):
+                await self._stop.wait()
+        except TimeoutError:
+            return
+
+    def _take(self, chunk: Chunk) -> None:
+        match chunk:
+            case Opened():
+                self._timings.mark("connected_at")
+            case TextChunk(text=text):
+                self._take_text(_valid(text))
+            case ReasoningChunk(text=text):
+                self._content(ReasoningDelta(_valid(text)))
+            case ToolChunk(call=call, arguments=arguments, name=name):
+                self._content(ToolDelta(call, _valid(arguments), name))
+            case ToolCompleteChunk(call=call, name=name, arguments=arguments):
+                self._content(ToolComplete(call, name, _valid(arguments)))
+            case UsageChunk():
+                self._usage = chunk
+            case FinishChunk():
+                pass
+            case _ as never:
+                assert_never(never)
+
+    def _take_text(self, text: str) -> None:
+        self._text.append(text)
+        self._content(TextDelta(text))
+        self._renderer.feed(text)
+        self._render()
+
+    def _content(self, body: Body) -> None:
+        self._begun = True
+        self._timings.content()
+        self._record(body)
+
+    def _record(self, body: Body) -> None:
+        self._journal.record(body)
+        self._appender.write(self._journal)
+
+    def _render(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = int(loop.time() * 1000)
+        if self._renderer.due(now):
+            self._cancel_render_timer()
+            self._show(self._renderer.views(now))
+        elif self._render_timer is None:
+            # The upstream may pause right after a line: it is shown then too.
+            self._render_timer = loop.call_later(RENDER_AFTER_S, self._render_late)
+
+    def _render_late(self) -> None:
+        self._render_timer = None
+        now = int(asyncio.get_running_loop().time() * 1000)
+        if self._renderer.due(now):
+            self._show(self._renderer.views(now))
+
+    def _show(self, rendered: list[Any]) -> None:
+        for block in rendered:
+            self._blocks.extend(Block("", sealed=False) for _ in range(len(self._blocks), block.index + 1))
+            self._blocks[block.index] = Block(block.html, block.sealed)
+            self._journal.show(block.index, block.html, sealed=block.sealed, length=block.length)
+        if rendered:
+            self._appender.write(self._journal)
+
+    def _cancel_render_timer(self) -> None:
+        if self._render_timer is not None:
+            self._render_timer.cancel()
+            self._render_timer = None
+
+    async def _end(self, terminal: Terminal) -> None:
+        """Show the whole text, let the database commit the end, then write the terminal event."""
+        self._cancel_render_timer()
+        self._show(self._renderer.finish())
+        if self._usage is not None:
+            known = self._usage
+            self._record(Usage("upstream", known.input, known.output, known.cached, known.reasoning))
+        await self._appender.flush(self._journal)
+        if self._journal.fenced:
+            return
+        outcome = self._outcome(terminal)
+        if await self._commit(outcome):
+            self._record(terminal)
+            await self._appender.flush(self._journal)
+
+    async def _commit(self, outcome: Outcome) -> bool:
+        """Commit the end, however long the database is away: the lease is renewed meanwhile."""
+        for attempt in range(1_000_000):
+            try:
+                return await self._store.finish(self._job.ref.gen, self._journal.attempt, outcome)
+            except Exception:
+                logger.exception("generation %s: its end is not committed yet", self._job.ref.gen)
+                await asyncio.sleep(STORE_RETRY_S[min(attempt, len(STORE_RETRY_S) - 1)])
+            if self._journal.fenced:
+                return False
+        return False
+
+    def _outcome(self, terminal: Terminal) -> Outcome:
+        gen, attempt = self._job.ref.gen, self._journal.attempt
+        events = list(self._journal.events())
+        seq = self._journal.seq + 1
+        events.append(Event(gen, attempt, seq, self._timings.clock(), terminal))
+        snapshot = fold_bodies(gen, [event.body for event in events])
+        length = len(snapshot.text)
+        snapshot = replace(
+            snapshot, attempt=attempt, seq=seq, blocks=tuple(self._blocks), shown=length, rendered_seq=seq - 1
+        )
+        return Outcome(snapshot, "\n".join(dumps(event_to_dict(event)) for event in events))
+
+    def _done(self, finish: FinishChunk) -> Done:
+        text = "".join(self._text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return Done(finish.finish, digest, len(text), self._ended())
+
+    def _cancelled(self, upstream: str) -> Cancelled:
+        request = self._journal.cancel
+        assert request is not None  # noqa: S101 - for the type checker; the caller looked.
+        self._timings.marks["cancel_asked_at"] = request.at
+        latency = max(0, self._timings.clock() - request.at)
+        return Cancelled(request.by, upstream, latency, self._length(), self._ended())
+
+    def _failed(self, exc: UpstreamError) -> Error:
+        return Error(exc.code, exc.message, exc.retryable, False, self._length(), self._ended())
+
+    def _lost(self, message: str) -> Error:
+        return Error(DRIVER_LOST, message, True, False, self._length(), self._ended())
+
+    def _length(self) -> int:
+        return sum(map(len, self._text))
+
+    def _ended(self) -> dict[str, int]:
+        self._timings.mark("ended_at")
+        return dict(self._timings.marks)
+
+
+def fold_bodies(gen: str, bodies: list[Body]) -> Snapshot:
+    """Fold a whole generation in time linear in its length: neighbouring deltas are joined first."""
+    snapshot = Snapshot(gen)
+    for seq, body in enumerate(joined(bodies), start=1):
+        snapshot = fold(snapshot, Event(gen, 0, seq, 0, body))
+    return snapshot
+
+
+def _valid(text: str) -> str:
+    """Join surrogate halves and replace lone ones: one of them would stop the log for every generation."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,240 @@
+"""Follows one conversation for one connection: from any cursor, without gap, with bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from streaming.errors import LogUnavailable
+from streaming.frames import PING, RESYNC, cursor_key, events_frame, snapshot_frame
+from streaming.log.ports import RETENTION_MS, Kind, Log, Ref
+from streaming.snapshot import snapshot_to_dict
+from streaming.tailer import News, Tailer
+
+# One frame of a 60 Hz screen: more frames could not be seen.
+FRAME_S = 0.016
+HEARTBEAT_S = 15.0
+MAX_BEHIND_BYTES = 256 * 1024
+MAX_UNACKNOWLEDGED_BYTES = 1024 * 1024
+# A client that acknowledges nothing for this long is gone or asleep; it syncs when it comes back.
+ACKNOWLEDGE_S = 60.0
+# A log is trimmed by age; a cursor near that age may have lost entries behind it.
+TRIM_MARGIN_MS = 60_000
+_PAGE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    text: str
+    cursor: str | None = None  # None: the reader's cursor stays
+
+
+class Backlog:
+    """
+    What one follower has not been sent yet.
+
+    Beyond `MAX_BEHIND_BYTES` the entries are let go, and only which generations they touched stays:
+    the follower then gets their snapshot. Pure.
+    """
+
+    def __init__(self) -> None:
+        self.cursor = ""
+        self.behind = False
+        self.lost = False  # something came that only a sync can tell
+        self.touched: set[int] = set()
+        self._notices = False
+        self._encoded: list[str] = []
+        self._bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.cursor)
+
+    def add(self, news: Sequence[News]) -> None:
+        for one in news:
+            self.cursor = one.cursor
+            if one.json is None:
+                self.lost = True
+                continue
+            self._bytes += len(one.json)
+            if one.kind is Kind.NOTICE:
+                self._notices = True
+            else:
+                self.touched.add(one.number)
+            self._encoded.append(one.json)
+            if self._bytes > MAX_BEHIND_BYTES:
+                self.behind = True
+                self._encoded.clear()
+        # No snapshot of a generation tells of a new turn.
+        self.lost = self.lost or (self.behind and self._notices)
+
+    def take(self) -> Frame:
+        """Give all as one events frame; only while neither behind nor lost."""
+        frame = Frame(events_frame(self.cursor, self._encoded), self.cursor)
+        self.clear()
+        return frame
+
+    def clear(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+
+class Follower:
+    """
+    Use as an async context manager, and iterate `frames`, which ends only by itself when the reader
+    stopped acknowledging. `names` maps the conversation's generation numbers to UUIDs.
+    """
+
+    def __init__(
+        self,
+        tailer: Tailer,
+        log: Log,
+        conversation: str,
+        cursor: str,
+        names: Mapping[int, str],
+        *,
+        max_unacknowledged_bytes: int | None = None,
+    ) -> None:
+        self._tailer = tailer
+        self._log = log
+        self._conversation = conversation
+        self._cursor = cursor
+        self._names = dict(names)
+        self._backlog = Backlog()
+        self._news = asyncio.Event()
+        self._window = _Window(max_unacknowledged_bytes)
+        self._joined_at = ""
+        self._early: list[News] | None = []  # live news that came while catching up
+        self._sink = self._receive  # One bound method, so that it can be found again to unwatch.
+
+    async def __aenter__(self) -> Self:
+        self._joined_at = await self._tailer.watch(self._conversation, self._names, self._sink)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tailer.unwatch(self._conversation, self._sink)
+
+    def acknowledge(self, cursor: str) -> None:
+        """The reader has applied everything up to `cursor`."""
+        self._window.acknowledge(cursor)
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        loop = asyncio.get_running_loop()
+        if not await self._catch_up():
+            yield Frame(RESYNC)
+        while True:
+            if not self._backlog and not await self._wait_for_news():
+                yield Frame(PING)
+                continue
+            if not await self._window.opens():
+                return
+            frame = await self._next()
+            self._window.sent(frame)
+            sent_at = loop.time()
+            yield frame
+            await asyncio.sleep(max(0.0, sent_at + FRAME_S - loop.time()))
+
+    def _receive(self, news: Sequence[News]) -> None:
+        if self._early is not None:
+            self._early.extend(news)
+            return
+        self._backlog.add(news)
+        self._news.set()
+
+    async def _wait_for_news(self) -> bool:
+        self._news.clear()
+        try:
+            async with asyncio.timeout(HEARTBEAT_S):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _catch_up(self) -> bool:
+        """Read what lies between the reader's cursor and the tailer's, before the live news. False: it must sync."""
+        known = await self._read_missed()
+        early, self._early = self._early or [], None
+        if known:
+            self._backlog.add(early)
+        return known
+
+    async def _read_missed(self) -> bool:
+        cursor, until = self._cursor, cursor_key(self._joined_at)
+        try:
+            if not await self._is_of_this_log():
+                return False
+            # A cursor beyond the tailer's is all right: what it has already comes again and is skipped.
+            while cursor_key(cursor) < until:
+                logged = await self._log.range(self._conversation, cursor, self._joined_at, _PAGE)
+                if not logged:
+                    return True
+                self._backlog.add(self._tailer.encode(self._conversation, logged))
+                cursor = logged[-1].cursor
+        except LogUnavailable:
+            return False
+        return True
+
+    async def _is_of_this_log(self) -> bool:
+        """A cursor is a moment: one from the future, or from before what the log keeps, can't be gone on from."""
+        _, now = await self._log.position(self._conversation)
+        return now - RETENTION_MS + TRIM_MARGIN_MS < cursor_key(self._cursor)[0] <= now
+
+    async def _next(self) -> Frame:
+        if self._backlog.lost:
+            self._backlog.clear()
+            return Frame(RESYNC)
+        if self._backlog.behind:
+            return await self._snapshot()
+        return self._backlog.take()
+
+    async def _snapshot(self) -> Frame:
+        # The frame carries the cursor up to which everything was sent or is in it. The state may be
+        # newer; what comes again is skipped by seq.
+        touched, cursor = sorted(self._backlog.touched), self._backlog.cursor
+        self._backlog.clear()
+        refs = [Ref(self._conversation, number, self._tailer.name(self._conversation, number)) for number in touched]
+        try:
+            snapshot = await self._log.snapshot(self._conversation, refs)
+        except LogUnavailable:
+            return Frame(RESYNC)
+        if len(snapshot.generations) < len(refs):
+            return Frame(RESYNC)
+        return Frame(snapshot_frame(cursor, map(snapshot_to_dict, snapshot.generations.values())), cursor)
+
+
+class _Window:
+    """How much may be on its way without the reader's word that it came."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._sent: deque[tuple[str, int]] = deque()
+        self._bytes = 0
+        self._room = asyncio.Event()
+
+    def sent(self, frame: Frame) -> None:
+        if self._limit is not None and frame.cursor is not None:
+            self._sent.append((frame.cursor, len(frame.text)))
+            self._bytes += len(frame.text)
+
+    def acknowledge(self, cursor: str) -> None:
+        upto = cursor_key(cursor)
+        while self._sent and cursor_key(self._sent[0][0]) <= upto:
+            self._bytes -= self._sent.popleft()[1]
+        self._room.set()
+
+    async def opens(self) -> bool:
+        """Wait until something may be sent. False when the reader stayed silent for too long."""
+        if self._limit is None:
+            return True
+        try:
+            async with asyncio.timeout(ACKNOWLEDGE_S):
+                while self._bytes >= self._limit:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            return False
+        return True

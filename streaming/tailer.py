@@ -1,0 +1,154 @@
+"""One blocking read over all the logs that a web process watches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from streaming.errors import LogUnavailable
+from streaming.log.codec import wire
+from streaming.log.ports import Kind, Log, Logged
+
+logger = logging.getLogger(__name__)
+
+BLOCK_MS = 3_000
+# Between two reads. What came meanwhile is read together, which costs less for each event.
+PACE_S = 0.004
+RETRY_S = (0.05, 0.2, 0.5, 1.0)
+_STILL_BLOCKED_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One entry as frames carry it. `json` is None when the generation's UUID is not known here."""
+
+    cursor: str
+    number: int
+    kind: Kind
+    json: str | None
+
+
+Sink: TypeAlias = Callable[[Sequence[News]], None]
+
+
+@dataclass(slots=True)
+class _Watched:
+    cursor: str
+    names: dict[int, str] = field(default_factory=dict)
+    sinks: list[Sink] = field(default_factory=list)
+
+
+class Tailer:
+    """
+    Reads every watched log once, however many followers it has, and encodes each entry once.
+
+    `run` serves until cancelled; `watch` and `unwatch` may be called at any time.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._watched: dict[str, _Watched] = {}
+        self._changed = asyncio.Event()
+        self._version = 0
+        self._reading_version: int | None = None
+        self._tail = log.tail()
+
+    async def watch(self, conversation: str, names: Mapping[int, str], sink: Sink) -> str:
+        """
+        Hand every entry after the returned cursor to `sink`, which must be quick.
+
+        Raises:
+            LogUnavailable
+        """
+        watched = self._watched.get(conversation)
+        if watched is None:
+            position, _ = await self._log.position(conversation)
+            # Another follower may have come first while the log was asked.
+            watched = self._watched.setdefault(conversation, _Watched(position))
+        watched.names.update(names)
+        watched.sinks.append(sink)
+        if len(watched.sinks) == 1:
+            await self._announce_change()
+        return watched.cursor
+
+    def unwatch(self, conversation: str, sink: Sink) -> None:
+        watched = self._watched[conversation]
+        watched.sinks.remove(sink)
+        if not watched.sinks:
+            # The read under way may still hold this log; what it brings is then nobody's.
+            del self._watched[conversation]
+
+    def encode(self, conversation: str, logged: Sequence[Logged]) -> list[News]:
+        """Encode entries of a watched log, learning the generations' UUIDs from their starts."""
+        names = self._watched[conversation].names
+        return [_news(one, names) for one in logged]
+
+    def name(self, conversation: str, number: int) -> str:
+        """Give the UUID of a generation that was seen in a watched log."""
+        return self._watched[conversation].names[number]
+
+    async def run(self) -> None:
+        failures = 0
+        try:
+            while True:
+                await self._until_watched()
+                try:
+                    news = await self._read()
+                except LogUnavailable as exc:
+                    logger.warning("followers wait for the log: %s", exc)
+                    await asyncio.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
+                    failures += 1
+                    continue
+                failures = 0
+                for conversation, logged in news.items():
+                    self._hand_out(conversation, logged)
+                await asyncio.sleep(PACE_S)
+        finally:
+            await self._tail.close()
+
+    async def _until_watched(self) -> None:
+        while not self._watched:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _read(self) -> dict[str, list[Logged]]:
+        cursors = {conversation: watched.cursor for conversation, watched in self._watched.items()}
+        self._reading_version = self._version
+        try:
+            return await self._tail.read(cursors, BLOCK_MS)
+        finally:
+            self._reading_version = None
+
+    def _hand_out(self, conversation: str, logged: Sequence[Logged]) -> None:
+        watched = self._watched.get(conversation)
+        if watched is None:
+            return
+        news = self.encode(conversation, logged)
+        watched.cursor = news[-1].cursor
+        for sink in tuple(watched.sinks):
+            sink(news)
+
+    async def _announce_change(self) -> None:
+        self._version += 1
+        version = self._version
+        self._changed.set()
+        # An interrupt that comes just before the read blocks is lost; repeat it until it is not needed.
+        while self._reading_version is not None and self._reading_version < version:
+            await self._tail.interrupt()
+            await asyncio.sleep(_STILL_BLOCKED_S)
+
+
+def _news(logged: Logged, names: dict[int, str]) -> News:
+    entry = logged.entry
+    if entry.kind is Kind.FACT and entry.number not in names:
+        data = json.loads(entry.payload)
+        if "gen" in data:
+            names[entry.number] = data["gen"]
+    if entry.kind is Kind.NOTICE:
+        return News(logged.cursor, 0, entry.kind, entry.payload)
+    gen = names.get(entry.number)
+    return News(logged.cursor, entry.number, entry.kind, None if gen is None else wire(gen, logged))
