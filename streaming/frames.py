@@ -13,7 +13,7 @@ PING = '{"type":"ping"}'
 RESYNC = '{"type":"resync"}'
 START_CURSOR = "0-0"
 # A cursor is a Redis stream id. 20 digits hold any 64-bit number.
-_CURSOR = re.compile(r"\d{1,20}-\d{1,20}")
+_CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 
 
 def events_frame(cursor: str, encoded: Sequence[str]) -> str:

@@ -1,0 +1,480 @@
+"""One worker process, whole: what a generation leaves in log and database, whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from streaming import driver as driver_module
+from streaming.cancel import request_cancel
+from streaming.errors import LogUnavailable, UpstreamError
+from streaming.events import Event, TextDelta, event_from_dict
+from streaming.lifecycle import State
+from streaming.log.codec import event_of
+from streaming.log.memory import MemoryLog
+from streaming.log.ports import LEASE_MS, Kind, Log, Ref
+from streaming.log.redis import RedisLog
+from streaming.runtime import Runtime
+from streaming.snapshot import Snapshot, fold
+from streaming.store import Job
+from streaming.upstream.ports import (
+    FinishChunk,
+    Opened,
+    ReasoningChunk,
+    TextChunk,
+    ToolChunk,
+    ToolCompleteChunk,
+    UsageChunk,
+)
+from tests.streaming.fakes import HELLO, LedUpstream, MemoryStore, job, until
+from tests.streaming.logs import START, Writer, write
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.offset = 0
+        self._ticks = itertools.count(2_000_000)
+
+    def __call__(self) -> int:
+        return next(self._ticks) + self.offset
+
+
+class Process:
+    """A worker process under test: its runtime, and the world around it."""
+
+    def __init__(self, log: Log, clock: Clock) -> None:
+        self.log, self.clock = log, clock
+        self.store = MemoryStore()
+        self.upstream = LedUpstream()
+        self.dispatched: list[str] = []
+        self.runtime = Runtime(log, self.store, self.upstream.prepare, self.dispatched.append, clock)
+
+    def start(self, one: Job | None = None, **changes: Any) -> tuple[Job, asyncio.Task[None]]:
+        added = self.store.add(one or job(**changes))
+        return added, asyncio.create_task(self.runtime.drive(added.ref.gen))
+
+    async def events(self, ref: Ref) -> list[Event]:
+        logged = await self.log.range(ref.conversation, "0-0", f"{10**14}-0", 10_000)
+        return [event_of(ref.gen, one) for one in logged if one.entry.kind is not Kind.BLOCK]
+
+    async def snapshot(self, ref: Ref) -> Snapshot:
+        snapshot = Snapshot(ref.gen)
+        for event in await self.events(ref):
+            snapshot = fold(snapshot, event)
+        return snapshot
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def process(clock: Clock) -> AsyncIterator[Process]:
+    made = Process(MemoryLog(clock), clock)
+    async with serving(made):
+        yield made
+
+
+@contextlib.asynccontextmanager
+async def serving(process: Process) -> AsyncIterator[None]:
+    running = asyncio.create_task(process.runtime.run())
+    yield
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def error(code: str, **options: Any) -> UpstreamError:
+    return UpstreamError(code, "What happened, and what to do.", **options)
+
+
+async def test_an_answer_is_logged_committed_and_archived(process: Process) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.text, snapshot.finish) == (State.COMPLETED, "Hello world", "stop")
+    outcome = process.store.outcomes[one.ref.gen]
+    assert (outcome.snapshot.text, outcome.snapshot.seq) == ("Hello world", snapshot.seq)
+    archived = [event_from_dict(json.loads(line)) for line in outcome.events.splitlines()]
+    assert [event.body for event in archived] == [event.body for event in await process.events(one.ref)]
+    done = archived[-1].body
+    assert done.text_sha256 == hashlib.sha256(b"Hello world").hexdigest()  # type: ignore[union-attr]
+
+
+async def test_done_is_written_only_after_the_database_has_it(process: Process) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    states: list[State] = []
+    meta = lambda: process.log._metas[one.ref].state  # type: ignore[attr-defined]  # noqa: E731
+    process.store.before_finish = lambda: states.append(meta())
+    await driving
+    assert states == [State.RUNNING]
+    assert meta() is State.COMPLETED
+
+
+async def test_blocks_show_the_whole_text_at_the_end(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("# Title\n\nSome *te"), TextChunk("xt*"), FinishChunk("stop"))
+    one, driving = process.start()
+    await driving
+    (known,) = (await process.log.snapshot(one.ref.conversation, [one.ref])).generations.values()
+    assert known.shown == len(known.text)
+    assert all(block.sealed for block in known.blocks)
+    assert "<em>text</em>" in known.blocks[-1].html
+    assert process.store.outcomes[one.ref.gen].snapshot.blocks == known.blocks
+
+
+async def test_every_kind_of_chunk_becomes_its_event(process: Process) -> None:
+    process.upstream.script = (
+        Opened(), ReasoningChunk("hm"), ToolChunk("c1", '{"a"', "look"), ToolCompleteChunk("c1", "look", '{"a":1}'),
+        UsageChunk(3, 1), UsageChunk(3, 9), FinishChunk("tool_calls"),
+    )  # fmt: skip
+    one, driving = process.start()
+    await driving
+    types = [event.body.type for event in await process.events(one.ref)]
+    assert types == ["start", "reasoning_delta", "tool_delta", "tool_complete", "usage", "done"]
+    assert (await process.snapshot(one.ref)).usage == {"source": "upstream", "input": 3, "output": 9}
+
+
+async def test_timings_are_kept_with_the_answer(process: Process) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    timings = (await process.snapshot(one.ref)).timings
+    names = ("queued_at", "started_at", "connected_at", "first_token_at", "last_token_at", "ended_at")
+    assert [timings[name] for name in names] == sorted(timings[name] for name in names)
+    assert timings["longest_gap_ms"] > 0
+
+
+@pytest.mark.parametrize("scripts", [
+    [[error("overloaded", retryable=True)], list(HELLO)],
+    [[Opened(), error("rate_limited", retryable=True)], [error("overloaded", retryable=True)], list(HELLO)],
+])  # fmt: skip
+async def test_a_retryable_failure_before_the_first_chunk_is_tried_again(
+    process: Process, scripts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "RETRY_BASE_S", 0.0)
+    process.upstream.scripts = scripts
+    one, driving = process.start()
+    await driving
+    assert (await process.snapshot(one.ref)).text == "Hello world"
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "code", "calls"),
+    [
+        ([error("unauthorized")], "", "unauthorized", 1),
+        ([error("overloaded", retryable=True)], "", "overloaded", 3),
+        ([Opened(), TextChunk("Hel"), error("connection_lost", retryable=True)], "Hel", "connection_lost", 1),
+        ([Opened(), ToolChunk("c", "{", "f"), error("idle_timeout", retryable=True)], "", "idle_timeout", 1),
+    ],
+)
+async def test_a_failure_ends_with_its_own_code_and_keeps_the_text(
+    process: Process, monkeypatch: pytest.MonkeyPatch, script: Any, text: str, code: str, calls: int
+) -> None:
+    monkeypatch.setattr(driver_module, "RETRY_BASE_S", 0.0)
+    process.upstream.script = script
+    one, driving = process.start()
+    await driving
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.text) == (State.FAILED, text)
+    assert snapshot.error is not None
+    assert snapshot.error["code"] == code
+    assert len(process.upstream.calls) == calls
+    assert process.store.outcomes[one.ref.gen].snapshot.text == text
+
+
+async def test_a_model_that_cannot_be_prepared_fails_with_the_reason(process: Process) -> None:
+    def refuse(_: Job) -> Any:
+        raise error("model_unavailable")
+
+    process.runtime._prepare = refuse
+    one, driving = process.start()
+    await driving
+    assert (await process.snapshot(one.ref)).error["code"] == "model_unavailable"  # type: ignore[index]
+
+
+async def test_a_cancel_in_mid_answer_closes_the_upstream_and_keeps_the_text(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("Hel"))
+    one, driving = process.start()
+    await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
+    assert await request_cancel(process.log, process.store, one.ref, "user", process.clock) is State.RUNNING
+    await driving
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.text) == (State.CANCELLED, "Hel")
+    assert snapshot.cancel is not None
+    assert (snapshot.cancel["reason"], snapshot.cancel["upstream"]) == ("user", "closed")
+    assert process.upstream.calls[0].closed
+
+
+async def test_a_cancel_while_connecting_needs_no_first_byte(process: Process) -> None:
+    one, driving = process.start()
+    await process.upstream.called.wait()
+    await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    await driving
+    assert (await process.snapshot(one.ref)).state is State.CANCELLED
+    assert process.upstream.calls[0].closed
+
+
+async def test_a_cancelled_queue_entry_never_calls_the_model(process: Process) -> None:
+    one = process.store.add(job())
+    state = await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    assert state is State.CANCELLED
+    await process.runtime.drive(one.ref.gen)
+    assert process.upstream.calls == []
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.seq) == (State.CANCELLED, 1)
+    assert snapshot.cancel is not None
+    assert snapshot.cancel["upstream"] == "closed"
+
+
+async def test_a_cancel_recorded_before_the_claim_is_honoured_by_whoever_claims(process: Process) -> None:
+    one = process.store.add(job())
+    await process.log.cancel(one.ref, "user")
+    await process.runtime.drive(one.ref.gen)
+    assert process.upstream.calls == []
+    assert (await process.snapshot(one.ref)).state is State.CANCELLED
+
+
+async def test_a_cancel_after_the_end_changes_nothing(process: Process) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    before = await process.events(one.ref)
+    state = await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    assert state is State.COMPLETED
+    assert await process.events(one.ref) == before
+
+
+async def test_an_upstream_that_will_not_close_is_said_to_be_unproven(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "CLOSE_PROOF_S", 0.02)
+    process.upstream.never_closes = True
+    one, driving = process.start()
+    await process.upstream.called.wait()
+    await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    await driving
+    assert (await process.snapshot(one.ref)).cancel["upstream"] == "unproven"  # type: ignore[index]
+
+
+async def test_cancelling_one_generation_leaves_its_neighbour_alone(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("a"))
+    one, driving = process.start()
+    two, other = process.start()
+    await until(lambda: len(process.upstream.calls) == 2)
+    await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    await driving
+    (call,) = [call for call in process.upstream.calls if not call.closed]
+    call.text("b")
+    call.say(FinishChunk("stop"))
+    await other
+    assert (await process.snapshot(two.ref)).text == "ab"
+
+
+async def test_a_second_task_for_the_same_generation_calls_no_model(process: Process) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await asyncio.gather(driving, process.runtime.drive(one.ref.gen), process.runtime.drive(one.ref.gen))
+    assert len(process.upstream.calls) == 1
+
+
+async def test_a_lost_driver_is_ended_as_interrupted_with_its_text_kept(process: Process, clock: Clock) -> None:
+    one = process.store.add(job(state=State.RUNNING, attempt=1))
+    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
+    await write(process.log, dead.batch(START, TextDelta("half an ans")))
+    clock.offset += LEASE_MS
+    await process.runtime.drive(one.ref.gen)
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.text, snapshot.attempt) == (State.INTERRUPTED, "half an ans", 2)
+    outcome = process.store.outcomes[one.ref.gen]
+    assert outcome.snapshot.text == "half an ans"
+    assert len(outcome.events.splitlines()) == 3
+    assert process.upstream.calls == []
+
+
+async def test_the_reaper_finds_a_lost_driver_by_itself(
+    process: Process, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = process.store.add(job(state=State.RUNNING, attempt=1))
+    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
+    await write(process.log, dead.batch(START))
+    clock.offset += LEASE_MS
+    await process.runtime._look_for_the_lost()
+    await until(lambda: one.ref.gen in process.store.outcomes)
+    assert process.store.outcomes[one.ref.gen].snapshot.state is State.INTERRUPTED
+
+
+async def test_a_zombie_that_wakes_writes_nothing_anywhere(process: Process, clock: Clock) -> None:
+    process.upstream.script = (Opened(), TextChunk("before"))
+    one, driving = process.start()
+    await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
+    clock.offset += LEASE_MS
+    other = Process(process.log, clock)
+    other.store = process.store
+    other.runtime = Runtime(process.log, process.store, other.upstream.prepare, other.dispatched.append, clock)
+    await other.runtime.drive(one.ref.gen)
+    after = await process.events(one.ref)
+    process.upstream.calls[0].text(" after")
+    process.upstream.calls[0].say(FinishChunk("stop"))
+    await driving
+    assert await process.events(one.ref) == after
+    assert process.store.jobs[one.ref.gen].state is State.INTERRUPTED
+    assert process.upstream.calls[0].closed
+
+
+async def test_an_unclaimed_generation_is_sent_to_the_queue_again(process: Process, clock: Clock) -> None:
+    one = process.store.add(job(queued_at=clock()))
+    await process.runtime._look_for_the_lost()
+    assert process.dispatched == []
+    clock.offset += 6_000
+    await process.runtime._look_for_the_lost()
+    assert process.dispatched == [one.ref.gen]
+
+
+async def test_a_committed_end_that_the_log_misses_is_written_there(process: Process, clock: Clock) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    whole = await process.events(one.ref)
+    _forget_the_end(process.log, one.ref)
+    clock.offset += LEASE_MS
+    await process.runtime._look_for_the_lost()
+    await until(lambda: process.log._metas[one.ref].state is State.COMPLETED)  # type: ignore[attr-defined]
+    assert [event.body for event in await process.events(one.ref)] == [event.body for event in whole]
+
+
+def _forget_the_end(log: Any, ref: Ref) -> None:
+    meta, entries = log._metas[ref], log._logs[ref.conversation]
+    entries.pop()
+    meta.facts.pop()
+    meta.seq, meta.state = meta.seq - 1, State.RUNNING
+
+
+async def test_a_vanished_log_is_written_again_by_its_driver(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("kept "))
+    one, driving = process.start()
+    await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
+    process.log._metas.clear()  # type: ignore[attr-defined]
+    process.log._logs.clear()  # type: ignore[attr-defined]
+    process.upstream.calls[0].text("text")
+    process.upstream.calls[0].say(FinishChunk("stop"))
+    await driving
+    assert (await process.snapshot(one.ref)).text == "kept text"
+
+
+async def test_a_vanished_log_without_its_driver_ends_as_lost_and_calls_nobody(process: Process, clock: Clock) -> None:
+    one = process.store.add(job(state=State.RUNNING, attempt=3))
+    await process.runtime._look_for_the_lost()
+    assert process.store.jobs[one.ref.gen].state is State.RUNNING
+    clock.offset += LEASE_MS + 1
+    await process.runtime._look_for_the_lost()
+    await until(lambda: one.ref.gen in process.store.outcomes)
+    snapshot = process.store.outcomes[one.ref.gen].snapshot
+    assert (snapshot.state, snapshot.error["code"], snapshot.attempt) == (State.FAILED, "log_lost", 4)  # type: ignore[index]
+    assert process.upstream.calls == []
+
+
+class FlakyLog(MemoryLog):
+    """A log whose round trips fail now and then, before or after writing."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.fates = itertools.cycle(["reply lost", "written", "never sent", "written"])
+
+    async def append(self, batches: Any) -> Any:
+        fate = next(self.fates)
+        if fate == "never sent":
+            raise LogUnavailable("away")
+        answers = await super().append(batches)
+        if fate == "reply lost":
+            raise LogUnavailable("reply lost")
+        return answers
+
+
+async def test_lost_round_trips_lose_and_double_nothing(clock: Clock) -> None:
+    process = Process(FlakyLog(clock), clock)
+    async with serving(process):
+        process.upstream.script = (Opened(), *(TextChunk(f"{i} ") for i in range(20)), FinishChunk("stop"))
+        one, driving = process.start()
+        await driving
+        assert (await process.snapshot(one.ref)).text == "".join(f"{i} " for i in range(20))
+
+
+async def test_a_database_that_is_away_delays_the_end_but_loses_nothing(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "STORE_RETRY_S", (0.0,))
+    failures = iter([OSError("database is locked"), OSError("database is locked")])
+
+    def fail() -> None:
+        exc = next(failures, None)
+        if exc is not None:
+            raise exc
+
+    process.store.before_finish = fail
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    assert (await process.snapshot(one.ref)).state is State.COMPLETED
+
+
+async def test_a_drain_lets_short_answers_finish(process: Process) -> None:
+    one, driving = process.start()
+    await process.upstream.called.wait()
+    draining = asyncio.create_task(process.runtime.drain(30))
+    process.upstream.calls[0].say(*HELLO)
+    await asyncio.gather(draining, driving)
+    assert (await process.snapshot(one.ref)).state is State.COMPLETED
+
+
+async def test_a_drain_interrupts_what_outlasts_its_grace(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("half"))
+    one, driving = process.start()
+    await process.upstream.called.wait()
+    await process.runtime.drain(0.02)
+    await driving
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.text) == (State.INTERRUPTED, "half")
+    await process.runtime.drive(process.store.add(job()).ref.gen)
+    assert len(process.upstream.calls) == 1
+
+
+async def test_a_lone_surrogate_of_one_model_harms_no_other(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("a\ud83d"), TextChunk("b"), FinishChunk("stop"))
+    one, driving = process.start()
+    await driving
+    assert (await process.snapshot(one.ref)).text == "a\ufffdb"
+
+
+async def test_twenty_generations_on_a_real_redis_survive_its_restart(free_redis: Any, tmp_path: Any) -> None:
+    with free_redis(tmp_path) as server:
+        log = RedisLog.connect(server.url)
+        process = Process(log, Clock())
+        process.clock.offset = 10**12
+        async with serving(process):
+            started = [process.start() for _ in range(20)]
+            await until(lambda: len(process.upstream.calls) == 20)
+            for n in range(50):
+                for call in process.upstream.calls:
+                    call.text(f"{n} ")
+                if n == 25:
+                    server.kill()
+                    server.start()
+                await asyncio.sleep(0)
+            for call in process.upstream.calls:
+                call.say(FinishChunk("stop"))
+            await asyncio.gather(*(driving for _, driving in started))
+            for one, _ in started:
+                assert process.store.outcomes[one.ref.gen].snapshot.text == "".join(f"{n} " for n in range(50))
+                snapshot = await process.snapshot(one.ref)
+                assert snapshot.state is State.COMPLETED
+                assert snapshot.text == process.store.outcomes[one.ref.gen].snapshot.text
+        await log.close()
