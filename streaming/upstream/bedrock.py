@@ -1,0 +1,104 @@
+"""Amazon Bedrock ConverseStream."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from streaming.upstream.answer import Answer
+from streaming.upstream.dialect import JsonDialect
+from streaming.upstream.eventstream import EventStreamFramer
+from streaming.upstream.limits import Limits
+from streaming.upstream.ports import ChatRequest
+from streaming.upstream.request import Check, Fields, Headers, bearer, between, split_system, take_params
+from streaming.upstream.sigv4 import parse_credentials, sign
+from streaming.upstream.usage import added, count
+
+PARAMS: Final[Fields] = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "max_tokens": "maxTokens",
+    "stop": "stopSequences",
+}
+CHECKS: Final[dict[str, Check]] = {"temperature": between(0, 1)}
+REDACTED: Final = "[redacted]"
+DEFAULT_REGION: Final = "us-east-1"  # For a gateway, whose host names none.
+_REGION: Final = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+
+
+def build_body(request: ChatRequest) -> dict[str, Any]:
+    """
+    Build the JSON of a call; the model is part of the address.
+
+    Raises:
+        UpstreamError: unsupported_parameter.
+    """
+    config = take_params(request.params, PARAMS, CHECKS)
+    system, turns = split_system(request.messages)
+    body: dict[str, Any] = {"messages": [{"role": turn.role, "content": [{"text": turn.content}]} for turn in turns]}
+    if system:
+        body["system"] = [{"text": system}]
+    return {**body, **({"inferenceConfig": config} if config else {})}
+
+
+def authorise(key: str, url: str, content: bytes) -> Headers:
+    """Sign with `access:secret` or `access:secret:token`; any other key is a Bedrock API key."""
+    credentials = parse_credentials(key)
+    if credentials is None:
+        return bearer(key, url, content)
+    named = _REGION.search(url)
+    region = named.group(1) if named else DEFAULT_REGION
+    return sign(url, content, credentials, region=region, service="bedrock", now=datetime.now(UTC))
+
+
+class Bedrock(JsonDialect):
+    """One response. It is whole when messageStop was read; metadata with the usage follows it, or comes before."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(EventStreamFramer(limits.line_bytes), Answer())
+        self._tools: set[int] = set()
+        self._metadata = False
+
+    def is_whole(self) -> bool:
+        return self.answer.finish is not None
+
+    def take(self, payload: dict[str, Any], event: str) -> None:
+        match event:
+            case "contentBlockDelta":
+                self._delta(payload.get("contentBlockIndex", 0), payload["delta"])
+            case "contentBlockStart":
+                self._start(payload.get("contentBlockIndex", 0), payload.get("start") or {})
+            case "messageStop":
+                self.answer.finish = payload["stopReason"]
+            case "metadata":
+                self._metadata = True
+                self.answer.used(converse_usage(payload.get("usage") or {}))
+            case _:
+                pass  # messageStart, the ends of blocks, and what may be added.
+        self.done = self._metadata and self.answer.finish is not None
+
+    def _start(self, index: int, start: dict[str, Any]) -> None:
+        tool = start.get("toolUse")
+        if tool and tool.get("type") != "server_tool_use":
+            self._tools.add(index)
+            self.answer.tool(id=tool.get("toolUseId"), index=index, name=tool.get("name"), arguments=None)
+
+    def _delta(self, index: int, delta: dict[str, Any]) -> None:
+        if delta.get("text"):
+            self.answer.text(delta["text"])
+        elif "toolUse" in delta and index in self._tools:
+            self.answer.tool(id=None, index=index, name=None, arguments=delta["toolUse"].get("input"))
+        elif "reasoningContent" in delta:
+            reasoning = delta["reasoningContent"]
+            self.answer.reasoning(REDACTED if reasoning.get("redactedContent") else reasoning.get("text") or "")
+
+
+def converse_usage(raw: dict[str, Any]) -> dict[str, int | None]:
+    cached = count(raw, "cacheReadInputTokens", "cacheReadInputTokenCount")
+    written = count(raw, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
+    return {
+        "input": added(count(raw, "inputTokens"), cached, written),
+        "output": count(raw, "outputTokens"),
+        "cached": cached,
+    }

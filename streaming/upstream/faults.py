@@ -1,0 +1,146 @@
+"""Everything that can go wrong with an upstream: code, words for a person, and whether trying again can help.
+
+The words never hold the upstream's own. Those go to `detail`, which is for the log, with secrets masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from streaming.errors import UpstreamError
+
+
+class Fault(NamedTuple):
+    message: str
+    retryable: bool = False
+
+
+_OPERATOR = "Ask the operator to check"
+
+FAULTS: Final[dict[str, Fault]] = {
+    # The way there.
+    "connect_refused": Fault(
+        "The model service is not running, or refuses connections. Start it, or try again later.", True
+    ),
+    "connect_failed": Fault("The model service could not be reached. Try again later.", True),
+    "connect_timeout": Fault("The model service did not accept a connection in time. Try again later.", True),
+    "dns_failure": Fault(f"The address of the model service does not exist. {_OPERATOR} it.", True),
+    "tls_failure": Fault(
+        f"No secure connection to the model service could be made. {_OPERATOR} its address and certificate."
+    ),
+    "connection_lost": Fault(
+        "The connection to the model service broke before the answer was complete. Try again.", True
+    ),
+    "call_closed": Fault("The call was closed before the answer was complete."),
+    # Time and size.
+    "first_byte_timeout": Fault("The model service accepted the prompt and then sent nothing. Try again later.", True),
+    "idle_timeout": Fault("The model service stopped sending in the middle of the answer. Try again.", True),
+    "no_payload_timeout": Fault(
+        "The model service kept the connection open but sent no more of the answer. Try again.", True
+    ),
+    "total_timeout": Fault("The answer took longer than this server allows. Ask for a shorter one."),
+    "line_too_long": Fault(
+        "The model service sent one piece larger than this server accepts, so the answer was stopped. Try again."
+    ),
+    "answer_too_long": Fault(
+        "The answer became longer than this server stores, so it was stopped. Ask for a shorter one."
+    ),
+    "tool_call_too_long": Fault("A tool call became larger than this server accepts, so the answer was stopped."),
+    # What it said by HTTP status, or by an error object in the stream.
+    "unauthorized": Fault(f"The model service refused the key. {_OPERATOR} the key of this model."),
+    "forbidden": Fault(f"The key may not use this model. {_OPERATOR} the rights of the key."),
+    "model_not_found": Fault(f"The model service does not know this model. {_OPERATOR} its name and address."),
+    "bad_request": Fault(
+        "The model service did not accept the request. Change the parameters or choose another model."
+    ),
+    "context_too_long": Fault(
+        "The conversation is longer than this model can read. Start a new one, or choose another model."
+    ),
+    "payload_too_large": Fault("The request is larger than the model service accepts. Send a shorter prompt."),
+    "rate_limited": Fault(
+        "The model service takes no more requests for the moment. Wait a little, then try again.", True
+    ),
+    "quota_exhausted": Fault(f"The quota of this key is used up. {_OPERATOR} the account."),
+    "overloaded": Fault("The model service is overloaded. Wait a little, then try again.", True),
+    "upstream_error": Fault("The model service failed. Try again.", True),
+    "upstream_reported": Fault("The model service reported an error in the middle of the answer. Try again.", True),
+    "upstream_interrupted": Fault("The model service broke the answer off. Try again.", True),
+    "malformed_tool_call": Fault("The model made a tool call that the model service could not read. Try again.", True),
+    # What it sent that is no answer.
+    "not_a_stream": Fault(
+        f"The address answers, but not as a model service does. {_OPERATOR} the address of this model."
+    ),
+    "bad_address": Fault(f"The address of the model service is not one that can be called. {_OPERATOR} it."),
+    "redirect_refused": Fault(
+        f"The model service points to another address, which is never followed. {_OPERATOR} the address."
+    ),
+    "malformed_stream": Fault(
+        "The model service sent something that cannot be read, so the answer was stopped. Try again.", True
+    ),
+    "spliced_stream": Fault("The model service mixed two answers into one, so this one was stopped. Try again.", True),
+    "incomplete_stream": Fault(
+        "The answer broke off: the model service never said that it was complete. Try again.", True
+    ),
+    # What was not even sent.
+    "unsupported_parameter": Fault("This model has no such parameter. Remove it, or choose another model."),
+}
+
+# What an HTTP status means; services also give these numbers as codes in error objects.
+STATUS_CODES: Final[dict[int, str]] = {
+    400: "bad_request", 401: "unauthorized", 402: "quota_exhausted", 403: "forbidden", 404: "model_not_found",
+    405: "not_a_stream", 413: "payload_too_large", 422: "bad_request", 429: "rate_limited",
+    408: "upstream_error", 409: "upstream_error", 425: "upstream_error", 503: "overloaded", 529: "overloaded",
+}  # fmt: skip
+# Words by which services name what they mean, most telling first. Matched in an error's code, type and status.
+_WORDS: Final = (
+    ("insufficient_quota", "quota_exhausted"),
+    ("billing", "quota_exhausted"),
+    ("context_length", "context_too_long"),
+    ("context_window", "context_too_long"),
+    ("rate_limit", "rate_limited"),
+    ("resource_exhausted", "rate_limited"),
+    ("throttling", "rate_limited"),
+    ("overloaded", "overloaded"),
+    ("unavailable", "overloaded"),
+    ("authentication", "unauthorized"),
+    ("unauthenticated", "unauthorized"),
+    ("invalid_api_key", "unauthorized"),
+    ("permission", "forbidden"),
+    ("model_not_found", "model_not_found"),
+)
+_SECRETS: Final = re.compile(
+    r"(?i)\b(?:bearer\s+\S+"
+    r"|(?:sk|pk|rk|xai|gsk|hf|org|proj|key|AIza|AKIA|ASIA|nvapi|r8|pplx|csk|fw)[-_]?[A-Za-z0-9_\-]{12,}"
+    r"|(?:api[-_]?key|token|secret|authorization|signature)[\"']?\s*[:=]\s*[\"']?[^\s\"',}]+"
+    r"|[A-Za-z0-9+/_\-]{40,}={0,2})"
+)
+DETAIL_CHARS: Final = 2000
+
+
+def fault(code: str, *, detail: str = "", retry_after_s: float | None = None, parameter: str = "") -> UpstreamError:
+    message, retryable = FAULTS[code]
+    if parameter:
+        message = f"{message} ({parameter})"
+    return UpstreamError(
+        code, message, retryable=retryable, retry_after_s=retry_after_s, detail=mask_secrets(detail)[:DETAIL_CHARS]
+    )
+
+
+def reported(names: Iterable[object], detail: str, *, default: str = "upstream_reported") -> UpstreamError:
+    """Classify an error object by the `names` it gives itself: its code, type, status."""
+    words = [str(name).lower() for name in names if name]
+    said = " ".join(words)
+    code = next((code for word, code in _WORDS if word in said), default)
+    if code == default:
+        code = next((STATUS_CODES[int(word)] for word in words if word.isdecimal() and int(word) in STATUS_CODES), code)
+    return fault(code, detail=f"{said}: {detail}" if said else detail)
+
+
+def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
+    """Hide what is, or may be, a secret: `known` values, and everything shaped like a key or a token."""
+    for value in known:
+        if value:
+            text = text.replace(value, "***")
+    return _SECRETS.sub("***", text)

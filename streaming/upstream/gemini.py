@@ -1,0 +1,161 @@
+"""Gemini streamGenerateContent, of the Gemini API and of Vertex AI."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from typing import Any, Final
+
+from streaming.upstream.answer import Answer
+from streaming.upstream.dialect import JsonDialect
+from streaming.upstream.faults import fault
+from streaming.upstream.finish import FINISHES
+from streaming.upstream.json_array import SseOrArrayFramer
+from streaming.upstream.limits import Limits
+from streaming.upstream.ports import ChatRequest
+from streaming.upstream.request import Fields, one_of, split_system, take_params
+from streaming.upstream.usage import added, count
+
+PARAMS: Final[Fields] = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "max_tokens": "maxOutputTokens",
+    "seed": "seed",
+    "stop": "stopSequences",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+    "reasoning_effort": "reasoning_effort",
+}
+# Version 2.5 takes numbers of tokens, later ones take words; both together are refused.
+BUDGETS: Final = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
+LEVELS: Final = ("minimal", "low", "medium", "high")
+# Values under enum-encoding=int that the Gemini API and Vertex AI number alike.
+FINISH_NUMBERS: Final = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION"}
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]")
+# Far beyond any list a model writes, far below what would hurt.
+_LONGEST_LIST: Final = 10_000
+
+
+def build_body(request: ChatRequest) -> dict[str, Any]:
+    """
+    Build the JSON of a call.
+
+    Raises:
+        UpstreamError: unsupported_parameter.
+    """
+    budgets = "gemini-2.5" in request.model
+    efforts = one_of(BUDGETS if budgets else LEVELS)
+    config = take_params(request.params, PARAMS, {"reasoning_effort": efforts})
+    effort = config.pop("reasoning_effort", None)
+    if effort:
+        amount = {"thinkingBudget": BUDGETS[effort]} if budgets else {"thinkingLevel": effort}
+        config["thinkingConfig"] = {"includeThoughts": effort != "none", **amount}
+    system, turns = split_system(request.messages)
+    roles = {"user": "user", "assistant": "model"}
+    body: dict[str, Any] = {
+        "contents": [{"role": roles[turn.role], "parts": [{"text": turn.content}]} for turn in turns]
+    }
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": system}]}
+    return {**body, **({"generationConfig": config} if config else {})}
+
+
+def authorise(key: str, url: str, content: bytes) -> dict[str, str]:  # noqa: ARG001
+    return {"x-goog-api-key": key}
+
+
+class Gemini(JsonDialect):
+    """
+    One response. It is whole when the stream ended and a finish reason, or a blocked prompt, was seen.
+
+    A finish reason may come early from translating gateways, so nothing but the end of the bytes ends it.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(SseOrArrayFramer(limits.line_bytes), Answer())
+        self._open: dict[str, Any] | None = None  # Arguments of a call that comes in pieces.
+
+    def is_whole(self) -> bool:
+        if self._open is not None:
+            # Nobody closed the call. What there is of it is shown, and is not an object, so that nothing runs it.
+            self._arguments(json.dumps(self._open, ensure_ascii=False).removesuffix("}"))
+        return self.answer.finish is not None
+
+    def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
+        for candidate in payload.get("candidates") or ():
+            if not candidate.get("index"):
+                self._candidate(candidate)
+        blocked = (payload.get("promptFeedback") or {}).get("blockReason")
+        if blocked:
+            self.answer.finish = blocked if FINISHES.get(blocked) == "content_filter" else "blocked"
+        if payload.get("usageMetadata"):
+            self.answer.used(_usage(payload["usageMetadata"]))
+
+    def _candidate(self, candidate: dict[str, Any]) -> None:
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            if part.get("functionCall") is not None:
+                self._call(part["functionCall"])
+            elif part.get("thought"):
+                self.answer.reasoning(part.get("text") or "")
+            elif part.get("text"):
+                self.answer.text(part["text"])
+        finish = candidate.get("finishReason")
+        if finish:
+            self.answer.finish = FINISH_NUMBERS.get(finish, str(finish))
+
+    def _call(self, call: dict[str, Any]) -> None:
+        if call.get("name"):
+            self.answer.tool(id=call.get("id"), index=None, name=call["name"], arguments=call.get("args"))
+            self._open = {} if call.get("willContinue") else None
+        if self._open is None:
+            return
+        for piece in call.get("partialArgs") or ():
+            put(self._open, piece["jsonPath"], _value(piece))
+        if not call.get("willContinue"):
+            arguments, self._open = self._open, None
+            self._arguments(arguments)
+
+    def _arguments(self, arguments: Any) -> None:
+        self.answer.tool(id=None, index=None, name=None, arguments=arguments)
+
+
+def put(target: dict[str, Any], path: str, value: Any) -> None:
+    """
+    Put a value at a JSONPath such as $.a.b[0]. Text is joined to the text that is there.
+
+    Raises:
+        UpstreamError: malformed_stream, for a path that leads nowhere.
+    """
+    steps = [name or quoted or int(number) for name, number, quoted in _STEP.findall(path)]
+    if not steps or not all(isinstance(step, str) or step < _LONGEST_LIST for step in steps):
+        raise fault("malformed_stream", detail=f"path {path!r}")
+    place: Any = target
+    for step, following in pairwise(steps):
+        _make_room(place, step)
+        place[step] = place[step] if place[step] is not None else ([] if isinstance(following, int) else {})
+        place = place[step]
+    _make_room(place, steps[-1])
+    before = place[steps[-1]]
+    place[steps[-1]] = before + value if isinstance(before, str) and isinstance(value, str) else value
+
+
+def _make_room(place: Any, step: str | int) -> None:
+    if isinstance(step, int):
+        place.extend([None] * (step + 1 - len(place)))
+    else:
+        place.setdefault(step, None)
+
+
+def _value(piece: dict[str, Any]) -> Any:
+    return next((piece[name] for name in ("stringValue", "numberValue", "boolValue") if name in piece), None)
+
+
+def _usage(raw: dict[str, Any]) -> dict[str, int | None]:
+    reasoning = count(raw, "thoughtsTokenCount")
+    return {
+        "input": added(count(raw, "promptTokenCount"), count(raw, "toolUsePromptTokenCount")),
+        "output": added(count(raw, "candidatesTokenCount"), reasoning),
+        "cached": count(raw, "cachedContentTokenCount"),
+        "reasoning": reasoning,
+    }

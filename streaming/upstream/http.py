@@ -1,0 +1,297 @@
+"""One streamed HTTP call: connect, post, read, enforce deadlines and sizes, and close for certain.
+
+One httpx client for each call, over one shared TLS context. A task that is cancelled twice while
+httpx 0.28.1 closes a response leaks that connection's place in the pool for ever, because httpcore's
+shield does not hold against a second native cancellation. Here a pool lives as long as its only
+call, so nothing can stay behind in it. The price is a TLS handshake for each call.
+
+Nobody cancels a task that reads a body. To stop a call, from any task and at any moment, its socket
+is shut down, which needs no await: the reader wakes at once with the end of the stream, and the
+peer has its FIN before `close` has even suspended. Only while there is no response yet is a task
+cancelled: the one that opens the connection, at most once, and it is ours alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import socket
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from typing import Any, Protocol, Self, cast
+
+import httpx
+
+from streaming.errors import UpstreamError
+from streaming.upstream.deadlines import SETTLED, Deadlines, Watchdog
+from streaming.upstream.faults import fault, mask_secrets
+from streaming.upstream.http_faults import from_httpx, from_response
+from streaming.upstream.limits import Limits, Meter
+from streaming.upstream.ports import Chunk, Opened
+
+__all__ = ["Deadlines", "Dialect", "HttpCall", "Limits"]
+
+# Enough of an error's body to find its code, and no more of what may be anything.
+ERROR_BODY_BYTES = 64 * 1024
+ERROR_BODY_S = 5
+# A whole completion comes as JSON, some gateways label a stream text/plain, Bedrock's frames are binary.
+STREAM_TYPES = frozenset(
+    {
+        "", "text/event-stream", "text/plain", "application/json", "application/x-ndjson", "application/ndjson",
+        "application/jsonl", "application/stream+json", "application/octet-stream",
+        "application/vnd.amazon.eventstream",
+    }
+)  # fmt: skip
+# Compressed streams arrive in bursts: a compressor waits for more before it gives anything out.
+HEADERS = {"User-Agent": "Sidestream", "Content-Type": "application/json", "Accept-Encoding": "identity"}
+HIGHEST_PORT = 65535
+OPENED = Opened()
+# The event loop itself holds tasks weakly.
+_closing_tasks: set[asyncio.Task[bool]] = set()
+
+
+class Dialect(Protocol):
+    """What the bytes of one response mean. Sans-I/O; used for one response only."""
+
+    @property
+    def payload_seen(self) -> bool:
+        """The last `feed` held more than comments."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Nothing that matters follows: the dialect's own terminator was read, or an error."""
+        ...
+
+    @property
+    def ending(self) -> bool:
+        """The upstream has said how the answer ended; only usage, an error or the terminator may follow."""
+        ...
+
+    def feed(self, data: bytes) -> Iterable[Chunk]:
+        """
+        Give the chunks that these bytes complete.
+
+        An error found behind chunks in the same bytes must not swallow them: return them, set `done`,
+        and raise from `finish`.
+        """
+        ...
+
+    def finish(self) -> Iterable[Chunk]:
+        """
+        Give the last chunks; called once, at the end of the bytes or when `done` is set.
+
+        Raises:
+            UpstreamError: incomplete_stream, where the dialect's own sign of the end never came;
+                malformed_stream; or what the upstream reported.
+        """
+        ...
+
+
+class HttpCall:
+    """
+    An UpstreamCall over HTTP.
+
+    Iterate it in one task; `close` may be called from any. What has arrived before a failure, or
+    before `close`, is still given out; then the failure is raised, `call_closed` after `close`.
+    Cancelling the iterating task stops the call too; `close` still has to follow.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        dialect: Dialect,
+        *,
+        deadlines: Deadlines | None = None,
+        limits: Limits | None = None,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
+        self._url = url
+        self._headers = dict(headers)
+        self._content = content
+        self._dialect = dialect
+        self._meter = Meter(limits or Limits())
+        self._secrets = secrets  # Never to be seen in an error's detail.
+        self._watchdog = Watchdog(deadlines or Deadlines(), self._expire)
+        self._client: httpx.AsyncClient | None = None
+        self._opening: asyncio.Task[httpx.Response] | None = None
+        self._pieces: AsyncGenerator[bytes, None] | None = None
+        self._stream: Any = None  # httpcore's stream over the TCP connection; TLS, if any, is on top of it.
+        self._ready: deque[Chunk] = deque()
+        self._failure: UpstreamError | None = None
+        self._settled = False
+        self._ended = False
+        self._aborted = False
+        self._step = asyncio.Lock()  # Held while the iterating task is inside httpx.
+        self._closing: asyncio.Task[bool] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        ready = self._ready
+        while not ready:
+            if self._failure:
+                await self.close()
+                raise self._failure
+            if self._ended:
+                raise StopAsyncIteration
+            await self._advance()
+        return ready.popleft()
+
+    async def close(self) -> bool:
+        if not self._ended:
+            self._fail(fault("call_closed"))
+        self._abort()
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._release(), name="close upstream call")
+            _closing_tasks.add(self._closing)
+            self._closing.add_done_callback(_closing_tasks.discard)
+        # Shielded: whoever waits may be cancelled, even twice, and the closing still goes on.
+        return await asyncio.shield(self._closing)
+
+    async def _advance(self) -> None:
+        try:
+            async with self._step:
+                if self._failure:
+                    return
+                if self._pieces is None:
+                    self._pieces = await self._open()
+                    self._ready.append(OPENED)
+                else:
+                    self._take(await self._next_piece(self._pieces))
+        except UpstreamError as exc:
+            self._fail(exc)
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
+            self._fail(from_httpx(exc), exc)
+        except BaseException:
+            self._fail(fault("call_closed"))
+            raise
+
+    async def _next_piece(self, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
+        self._watchdog.reading()
+        try:
+            return await anext(pieces, None)
+        except httpx.HTTPError:
+            # Without a proper end even a finish reason proves nothing; unless the end is one that we made.
+            if not self._settled:
+                raise
+            return None
+
+    def _take(self, piece: bytes | None) -> None:
+        if self._failure:
+            return  # A socket that was shut down looks like the end of the stream; it is not.
+        dialect = self._dialect
+        if piece is not None:
+            self._ready.extend(self._meter.admit(dialect.feed(piece)))
+            self._watchdog.heard(payload=dialect.payload_seen, ending=dialect.ending)
+        if piece is None or dialect.done:
+            self._ready.extend(self._meter.admit(dialect.finish()))
+            self._ended = True
+            self._watchdog.stop()
+
+    async def _open(self) -> AsyncGenerator[bytes, None]:
+        self._client = httpx.AsyncClient(
+            # Only the operator's address is ever called: no redirects, no proxies from the environment.
+            verify=tls_context(), trust_env=False, follow_redirects=False,
+            # The watchdog sees to time. A timer for each read would cost more than the read.
+            timeout=None,  # noqa: S113
+        )  # fmt: skip
+        request = self._client.build_request(
+            "POST", self._url, headers=HEADERS | self._headers, content=self._content, extensions={"trace": self._trace}
+        )
+        url = request.url
+        if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > HIGHEST_PORT:
+            raise fault("bad_address")
+        self._watchdog.start()
+        self._opening = asyncio.create_task(self._client.send(request, stream=True), name="open upstream call")
+        await asyncio.wait({self._opening})
+        if self._opening.cancelled():
+            raise self._failure or fault("call_closed")
+        response = self._opening.result()
+        await _refuse_what_is_no_stream(response)
+        # httpx declares an iterator; it is a generator, and has to be closed like one.
+        return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+
+    async def _trace(self, name: str, info: Mapping[str, Any]) -> None:
+        if name == "connection.connect_tcp.complete":
+            self._stream = info["return_value"]
+        elif name == "http11.send_request_headers.started":
+            self._watchdog.connected()
+
+    def _expire(self, code: str) -> None:
+        if code == SETTLED:
+            self._settled = True
+            self._shut_down()
+        else:
+            self._fail(fault(code))
+
+    def _fail(self, error: UpstreamError, cause: Exception | None = None) -> None:
+        """Let the first failure stand, and stop the call."""
+        if self._failure is None:
+            error.detail = mask_secrets(error.detail, self._secrets)
+            error.__cause__ = cause
+            self._failure = error
+        self._abort()
+
+    def _abort(self) -> None:
+        """Stop the call without waiting for anything."""
+        if self._aborted:
+            return
+        self._aborted = True
+        self._watchdog.stop()
+        if self._opening:
+            self._opening.cancel()
+        self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._stream:
+            # It may have gone by itself.
+            with contextlib.suppress(OSError):
+                self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+    async def _release(self) -> bool:
+        async with self._step:  # The reader leaves as soon as its socket is down.
+            if self._opening:
+                await asyncio.wait({self._opening})
+                if not self._opening.cancelled():
+                    self._opening.exception()  # Looked at, or asyncio would complain that nobody did.
+            try:
+                if self._pieces:
+                    await self._pieces.aclose()
+                if self._client:
+                    await self._client.aclose()
+                if self._stream:
+                    # httpcore forgets it when it is cancelled in the middle of a TLS handshake.
+                    await self._stream.aclose()
+            except (httpx.HTTPError, OSError):
+                return False
+        return True
+
+
+@functools.cache
+def tls_context() -> ssl.SSLContext:
+    """Read the certificate store once: it takes as long as hundreds of calls."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+async def _refuse_what_is_no_stream(response: httpx.Response) -> None:
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if response.status_code != httpx.codes.OK or kind not in STREAM_TYPES:
+        raise from_response(response.status_code, response.headers, await _head_of_body(response))
+
+
+async def _head_of_body(response: httpx.Response) -> bytes:
+    head = b""
+    # The status is the news; a body that never comes, or cannot be read, must not hide it.
+    with contextlib.suppress(httpx.HTTPError, TimeoutError):
+        async with asyncio.timeout(ERROR_BODY_S):
+            async for piece in response.aiter_bytes():
+                head += piece
+                if len(head) >= ERROR_BODY_BYTES:
+                    break
+    return head[:ERROR_BODY_BYTES]

@@ -1,0 +1,67 @@
+"""Ollama's own /api/chat and /api/generate."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streaming.upstream.answer import Answer
+from streaming.upstream.dialect import JsonDialect
+from streaming.upstream.framing import NdjsonFramer
+from streaming.upstream.limits import Limits
+from streaming.upstream.ports import ChatRequest
+from streaming.upstream.request import Fields, build_messages, one_of, take_params
+from streaming.upstream.usage import count
+
+PARAMS: Final[Fields] = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "num_predict",
+    "seed": "seed",
+    "stop": "stop",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "reasoning_effort": "reasoning_effort",
+}
+
+
+def build_body(request: ChatRequest) -> dict[str, Any]:
+    """
+    Build the JSON of a call.
+
+    Raises:
+        UpstreamError: unsupported_parameter.
+    """
+    options = take_params(request.params, PARAMS, {"reasoning_effort": one_of(("none", "low", "medium", "high"))})
+    body: dict[str, Any] = {"model": request.model, "messages": build_messages(request.messages), "stream": True}
+    effort = options.pop("reasoning_effort", None)
+    if effort:
+        body["think"] = effort if effort != "none" else False
+    return {**body, **({"options": options} if options else {})}
+
+
+class Ollama(JsonDialect):
+    """One response. It is whole when a line said done. Tool calls come whole and without ids."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(NdjsonFramer(limits.line_bytes), Answer())
+
+    def is_whole(self) -> bool:
+        return self.done
+
+    def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
+        message = payload.get("message") or {}
+        thinking = message.get("thinking") or payload.get("thinking")
+        if thinking:
+            self.answer.reasoning(thinking)
+        text = message.get("content") or payload.get("response")
+        if text:
+            self.answer.text(text)
+        for call in message.get("tool_calls") or ():
+            function = call["function"]
+            self.answer.tool(
+                id=call.get("id"), index=None, name=function["name"], arguments=function.get("arguments") or {}
+            )
+        if payload.get("done"):
+            self.answer.used({"input": count(payload, "prompt_eval_count"), "output": count(payload, "eval_count")})
+            self.answer.finish = payload.get("done_reason") or "stop"
+            self.done = True
