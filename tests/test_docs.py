@@ -1,0 +1,55 @@
+"""What the documents say is checked against the code, so that they cannot come to lie."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from streaming.events import BODIES, FINISHES, VIEWS
+from streaming.lifecycle import DRIVER_LOST, TRANSITIONS, State
+from streaming.snapshot import Snapshot, snapshot_to_dict
+
+ROOT = Path(__file__).parents[1]
+PROTOCOL = (ROOT / "streaming" / "README.md").read_text(encoding="utf-8")
+
+
+def drawn() -> set[tuple[str, str, str]]:
+    """Read the diagram's arrows as (from, event, to)."""
+    arrows = re.findall(r"^    (\w+) --> (\w+): (.+)$", PROTOCOL, re.MULTILINE)
+    return {(before, event.split(" ")[0], after) for before, after, events in arrows for event in events.split(", ")}
+
+
+def in_the_table() -> set[tuple[str, str, str]]:
+    rows = {
+        (before.value, kind.type, after.value) for before, row in TRANSITIONS.items() for kind, after in row.items()
+    }
+    return rows | {(before, "error", State.INTERRUPTED.value) for before, kind, _ in rows if kind == "error"}
+
+
+def test_the_lifecycle_diagram_is_the_table() -> None:
+    assert drawn() == in_the_table()
+    assert f"error {DRIVER_LOST}" in PROTOCOL
+
+
+@pytest.mark.parametrize("name", [*BODIES, *VIEWS, *FINISHES, "events", "snapshot", "resync", "ping", "ack"])
+def test_every_name_that_travels_is_in_the_protocol_document(name: str) -> None:
+    assert re.search(rf"\b{name}\b", PROTOCOL)
+
+
+@pytest.mark.parametrize("field", snapshot_to_dict(Snapshot("g")))
+def test_every_field_of_a_snapshot_is_in_the_protocol_document(field: str) -> None:
+    assert f'"{field}"' in PROTOCOL
+
+
+def test_the_words_are_in_the_glossary() -> None:
+    words = "conversation pane turn generation number attempt upstream chunk event view seq log cursor gap frame"
+    for word in [*words.split(), "driver", "lease", "terminal", "cancel", "retry", "resume", "continue", "boundary"]:
+        assert re.search(rf"^\| .*\b{word}\b.* \|", PROTOCOL, re.MULTILINE), word
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "streaming" / "decisions").glob("*.md")), ids=lambda path: path.stem)
+def test_a_decision_says_context_decision_and_consequences(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert [word for word in ("**Context.**", "**Decision.**", "**Consequences.**") if word not in text] == []
