@@ -1,0 +1,59 @@
+"""What the operator sees: everything, and changes nothing."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from chatapp.models import Conversation, EventArchive, Generation, Turn
+
+
+class ReadOnly:
+    """Keeps an admin page or inline from adding, changing and deleting."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+
+class TurnInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
+    model = Turn
+    fields = ("index", "prompt", "created_at")
+    extra = 0
+
+
+@admin.register(Conversation)
+class ConversationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("title", "user", "created_at", "updated_at")
+    search_fields = ("id", "title", "turns__prompt", "user__username")
+    date_hierarchy = "created_at"
+    inlines = (TurnInline,)
+
+
+@admin.register(Generation)
+class GenerationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("id", "model", "state", "attempt", "text_length", "queued_at", "ended_at")
+    list_filter = ("state", "model")
+    search_fields = ("id", "conversation__id", "text")
+    date_hierarchy = "queued_at"
+    exclude = ("blocks",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Generation]:
+        return super().get_queryset(request).select_related("conversation", "turn", "pane")
+
+
+@admin.register(EventArchive)
+class EventArchiveAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("generation_id", "count", "sha256")
+    search_fields = ("generation__id",)
+    exclude = ("body",)
+    readonly_fields = ("events",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EventArchive]:
+        return super().get_queryset(request).select_related("generation")

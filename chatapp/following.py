@@ -1,0 +1,79 @@
+"""What both transports of a live connection share: whether it may open, and whether it may go on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import cast
+
+from django.conf import settings
+
+from chatapp.conversations import is_theirs
+from chatapp.database import in_database
+from chatapp.errors import Problem
+from chatapp.owners import Owner, owner_of_session
+from streaming.errors import ProtocolError
+from streaming.follower import Follower, Frame
+from streaming.frames import START_CURSOR, cursor_key, parse_cursor
+from streaming.log.ports import Log
+
+
+@dataclass(slots=True)
+class Rights:
+    """
+    An open connection's right to its conversation, looked up anew every STREAM_RECHECK_S seconds.
+
+    A session may end, a user may be locked out, a conversation may be deleted or change hands.
+    """
+
+    session_key: str | None
+    owner: Owner
+    conversation: uuid.UUID
+    _checked_at: float = field(default_factory=monotonic)
+
+    async def hold(self) -> bool:
+        """Ask before each frame: for a while the last answer stands."""
+        if monotonic() - self._checked_at < settings.STREAM_RECHECK_S:
+            return True
+        self._checked_at = monotonic()
+        return await in_database(self._look_up)
+
+    def _look_up(self) -> bool:
+        return owner_of_session(self.session_key) == self.owner and is_theirs(self.owner, self.conversation)
+
+
+def frames_of(follower: Follower) -> AbstractAsyncContextManager[AsyncGenerator[Frame, None]]:
+    """Give the frames as something that is closed for certain when its reader is done."""
+    return aclosing(cast("AsyncGenerator[Frame, None]", follower.frames()))
+
+
+def cursor_of(text: str) -> str:
+    """
+    Read a client's cursor; none means the beginning.
+
+    Raises:
+        Problem: `invalid_cursor`.
+    """
+    try:
+        return parse_cursor(text or START_CURSOR)
+    except ProtocolError as exc:
+        raise Problem("invalid_cursor", "The cursor is not valid. Fetch sync for a new one.", field="cursor") from exc
+
+
+async def refuse_foreign(log: Log, conversation: uuid.UUID, cursor: str) -> None:
+    """
+    Refuse a cursor that no log can have given yet: a cursor is a moment, and this one is to come.
+
+    One from before what the log keeps is the follower's to answer, with a resync.
+
+    Raises:
+        Problem: `cursor_from_elsewhere`.
+        LogUnavailable
+    """
+    _, now = await log.position(str(conversation))
+    if cursor_key(cursor)[0] > now:
+        detail = "The cursor is from another log. Fetch sync for a new one."
+        raise Problem("cursor_from_elsewhere", detail, field="cursor")

@@ -1,0 +1,213 @@
+"""
+Settings of the web tier and the workers. Everything comes from the environment, by the typed readers of env.py.
+
+README.md, section Configuration, lists the variables.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONCE, NONE, SELF, STRICT_DYNAMIC
+
+from chatapp.env import read_bool, read_int, read_list, read_path, read_secret, read_str
+from chatapp.redisurl import broker_url, client_url
+from chatapp.secretkey import kept_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR = read_path("SIDESTREAM_VAR", BASE_DIR / "var")
+
+# Trust
+
+SECRET_KEY = read_secret("SIDESTREAM_SECRET_KEY") or kept_key(VAR / "secret_key")
+SECRET_KEY_FALLBACKS = read_list("SIDESTREAM_SECRET_KEY_FALLBACKS")
+DEBUG = read_bool("SIDESTREAM_DEBUG")
+ALLOWED_HOSTS = read_list("SIDESTREAM_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+# Full origins (https://chat.example.org) that may post and open sockets besides the page's own.
+SIDESTREAM_ORIGINS = read_list("SIDESTREAM_ORIGINS")
+CSRF_TRUSTED_ORIGINS = SIDESTREAM_ORIGINS
+_ONLY_HTTPS = bool(SIDESTREAM_ORIGINS) and all(origin.startswith("https:") for origin in SIDESTREAM_ORIGINS)
+HTTPS = read_bool("SIDESTREAM_HTTPS", _ONLY_HTTPS)
+# Only behind a proxy that sets X-Forwarded-Proto itself; anyone else could claim to come by https.
+TRUST_FORWARDED_PROTO = read_bool("SIDESTREAM_TRUST_FORWARDED_PROTO")
+if TRUST_FORWARDED_PROTO:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_SSL_REDIRECT = HTTPS and TRUST_FORWARDED_PROTO
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HTTPS else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True  # The page reads the CSRF token from its own HTML.
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 365 * 24 * 60 * 60  # A guest's conversations are reachable by this cookie only.
+SESSION_COOKIE_NAME = "sidestream_session"
+CSRF_FAILURE_VIEW = "chatapp.views.problems.csrf_failure"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+# Subdomains and preload lists are for the owner of the domain to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+if not HTTPS:
+    # HSTS, the redirect and secure cookies would lock people out of a server on plain http.
+    SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008", "security.W012", "security.W016"]
+elif not TRUST_FORWARDED_PROTO:
+    # Django cannot tell https from http then, so the proxy redirects.
+    SILENCED_SYSTEM_CHECKS += ["security.W008"]
+
+CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [NONCE, STRICT_DYNAMIC],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],  # Covers ws: and wss: of the same host in every browser since 2022.
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "require-trusted-types-for": ["'script'"],
+        "trusted-types": ["server-html"],
+    }
+}
+# The admin's scripts carry no nonces and write HTML, so its pages have a policy of their own.
+ADMIN_CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "default-src": [NONE],
+    "script-src": [SELF],
+    "style-src": [SELF],
+    "img-src": [SELF, "data:"],
+    "font-src": [SELF],
+    "connect-src": [SELF],
+    "form-action": [SELF],
+    "base-uri": [NONE],
+    "frame-ancestors": [NONE],
+}
+
+# Application
+
+ROOT_URLCONF = "chatapp.urls"
+ASGI_APPLICATION = "chatapp.asgi.application"
+INSTALLED_APPS = [
+    "chatapp.apps.ChatappConfig",
+    "chatapp.apps.OperatorConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "csp",
+]
+# Every one of them runs in both worlds: a sync-only middleware would take a thread for each open
+# stream and put the stream behind it. No compression: it would hold events back.
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "chatapp.middleware.static_files",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "index"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# How long an open connection may go on after its right to the conversation is gone.
+STREAM_RECHECK_S = 60.0
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# Static files: served from where they lie, so that there is no step before the first start.
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Only for those who let a web server serve the files, and run collectstatic.
+STATIC_ROOT = read_str("SIDESTREAM_STATIC_ROOT") or None
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 60
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+
+# Storage
+
+
+def _database(url: str) -> dict[str, Any]:
+    config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=0))
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        # A transaction that reads first and writes later fails at once when another has written in
+        # between, whatever the timeout. IMMEDIATE takes the write lock at its start and waits for it.
+        config["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL;",
+        }
+        # A file, since an in-memory database cannot be shared between threads without false locks.
+        config["TEST"] = {"NAME": str(Path(tempfile.gettempdir()) / f"sidestream-test-{os.getpid()}.sqlite3")}
+    return config
+
+
+DATABASES = {"default": _database(read_str("DATABASE_URL") or f"sqlite:///{VAR / 'sidestream.sqlite3'}")}
+
+REDIS_URL = client_url(read_str("REDIS_URL", "redis://127.0.0.1:6379/0"))
+MODELS_FILE = read_path("MODELS_FILE", BASE_DIR / "chatapp" / "models.toml")
+
+# Generations
+
+CELERY_BROKER_URL = broker_url(read_str("SIDESTREAM_BROKER_URL", REDIS_URL))
+# How many generations one worker process drives at once; each waits in a thread of its own.
+WORKER_STREAMS = read_int("SIDESTREAM_WORKER_STREAMS", 100, minimum=1, maximum=10_000)
+# How long a worker that was told to stop lets its generations go on.
+DRAIN_GRACE_S = read_int("SIDESTREAM_DRAIN_GRACE_S", 30, minimum=0)
+
+# Celery takes a message early: what it says is in the database already, and messages may come twice
+# or never. Results and retries are not its business here.
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_DEFAULT_QUEUE = "generations"
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = WORKER_STREAMS
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_DISABLE_PREFETCH = True  # A full worker leaves the next generation to an idle one.
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # Its default gives up after 100.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_keepalive": True, "health_check_interval": 10}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": read_str("SIDESTREAM_LOG_LEVEL", "INFO")},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        # What a client got wrong is told to the client; only what went wrong here is logged.
+        "django.request": {"level": "ERROR"},
+        # httpx logs each request's address, which may hold what an operator wrote there.
+        "httpx": {"level": "WARNING"},
+    },
+}

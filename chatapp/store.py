@@ -1,0 +1,113 @@
+"""The core's Store on the ORM. Each claim is a conditional UPDATE; the number of rows says who won."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Protocol
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.timezone import now
+
+from chatapp.database import in_database
+from chatapp.history import Exchange, messages
+from chatapp.models import EventArchive, Generation
+from chatapp.models.conversation import epoch_ms
+from chatapp.rows import columns_of, snapshot_of
+from streaming.lifecycle import LIVE, State
+from streaming.log.ports import Ref
+from streaming.store import Job, Live, Outcome
+
+_LIVE = sorted(LIVE)
+# Several leases long, so that every dead driver is found within it.
+JUST_NOW = timedelta(minutes=2)
+
+
+class Instructions(Protocol):
+    """What the catalogue says of a model beyond its address."""
+
+    def system(self, model: str) -> str: ...
+
+    def prompt_budget(self, model: str, max_tokens: int | None) -> int | None:
+        """How many tokens the messages may have; None when the model's context is not known."""
+        ...
+
+
+class DjangoStore:
+    """`instructions` is asked for the catalogue in force each time a job is loaded."""
+
+    def __init__(self, instructions: Callable[[], Instructions]) -> None:
+        self._instructions = instructions
+
+    async def job(self, gen: str) -> Job | None:
+        return await in_database(self._job, gen)
+
+    async def begin(self, gen: str, attempt: int) -> bool:
+        return await in_database(_begin, gen, attempt)
+
+    async def finish(self, gen: str, attempt: int, outcome: Outcome) -> bool:
+        return await in_database(_finish, gen, attempt, outcome)
+
+    async def ended(self, gen: str) -> Outcome | None:
+        return await in_database(_ended, gen)
+
+    async def live(self) -> list[Live]:
+        return await in_database(_live)
+
+    def _job(self, gen: str) -> Job | None:
+        row = Generation.objects.filter(pk=gen).select_related("turn", "pane").first()
+        if row is None:
+            return None
+        instructions = self._instructions()
+        budget = instructions.prompt_budget(row.model, row.params.get("max_tokens"))
+        history = messages(instructions.system(row.model), _exchanges(row), row.turn.prompt, budget)
+        return Job(
+            ref=row.ref, state=State(row.state), attempt=row.attempt, pane=str(row.pane.uuid), model=row.model,
+            params=row.params, messages=history, queued_at=epoch_ms(row.queued_at),
+        )  # fmt: skip
+
+
+def _exchanges(row: Generation) -> list[Exchange]:
+    """Read a pane's earlier turns, oldest first. Of several answers to one turn the newest counts."""
+    earlier = Generation.objects.filter(pane_id=row.pane_id, turn__index__lt=row.turn.index).exclude(state__in=_LIVE)
+    columns = ("turn_id", "turn__prompt", "text", "state")
+    newest = {
+        turn: Exchange(prompt, text, state == State.COMPLETED)
+        for turn, prompt, text, state in earlier.order_by("turn__index", "number").values_list(*columns)
+    }
+    return list(newest.values())
+
+
+def _begin(gen: str, attempt: int) -> bool:
+    mine = Generation.objects.filter(pk=gen, attempt__lte=attempt, state__in=_LIVE)
+    return bool(mine.update(attempt=attempt, state=State.RUNNING))
+
+
+def _finish(gen: str, attempt: int, outcome: Outcome) -> bool:
+    with transaction.atomic():
+        mine = Generation.objects.filter(pk=gen, attempt__lte=attempt, state__in=_LIVE)
+        if mine.update(attempt=attempt, ended_at=now(), **columns_of(outcome.snapshot)):
+            EventArchive.objects.create(generation_id=gen, **EventArchive.columns(outcome.events))
+            return True
+    return Generation.objects.filter(pk=gen, attempt=attempt, state=outcome.snapshot.state.value).exists()
+
+
+def _ended(gen: str) -> Outcome | None:
+    archive = EventArchive.objects.filter(generation_id=gen).select_related("generation__pane").first()
+    return None if archive is None else Outcome(snapshot_of(archive.generation), archive.events())
+
+
+def _live() -> list[Live]:
+    """
+    List what needs a look: the live ones, and those that ended just now.
+
+    A driver may die between the commit and the terminal event; the reaper then writes it to the log.
+    """
+    needs_look = Q(state__in=_LIVE) | Q(ended_at__gte=now() - JUST_NOW)
+    rows = Generation.objects.filter(needs_look).order_by("queued_at", "number")
+    columns = ("conversation_id", "number", "pk", "state", "attempt", "queued_at")
+    return [
+        Live(Ref(str(conversation), number, str(gen)), State(state), attempt, epoch_ms(queued_at))
+        for conversation, number, gen, state, attempt, queued_at in rows.values_list(*columns)
+    ]

@@ -1,0 +1,93 @@
+"""The live connection over plain HTTP: server-sent events, or the same frames as NDJSON."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from time import monotonic
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+
+from chatapp.conversations import names_of
+from chatapp.database import in_database
+from chatapp.ending import is_told_to_end
+from chatapp.errors import Problem
+from chatapp.following import Rights, cursor_of, frames_of, refuse_foreign
+from chatapp.owners import owner_of
+from chatapp.streams import Stream, open_stream
+from chatapp.wiring import web
+from streaming.follower import Follower, Frame
+from streaming.frames import as_ndjson, as_sse
+
+# The server ends a response here; the reconnect with Last-Event-ID says what has arrived. Without
+# this bound a reader that stalls would fill the server's memory: Daphne's write buffer has none.
+MAX_BYTES = 1024 * 1024
+MAX_S = 5 * 60
+RETRY_MS = 1000
+EVENT_STREAM, NDJSON = "text/event-stream", "application/x-ndjson"
+HEADERS = {
+    "Cache-Control": "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+    "Content-Encoding": "identity",
+}
+
+
+async def follow(request: HttpRequest, conversation: uuid.UUID) -> HttpResponseBase:
+    """Send frames from the cursor on: `Last-Event-ID`, else `cursor`."""
+    _refuse_cross_site(request)
+    content_type = NDJSON if NDJSON in request.headers.get("Accept", "") else EVENT_STREAM
+    owner = await in_database(owner_of, request)
+    names = await in_database(names_of, owner, conversation)
+    cursor = cursor_of(request.headers.get("Last-Event-ID") or request.GET.get("cursor", ""))
+    log = web().log
+    await refuse_foreign(log, conversation, cursor)
+    if request.method == "HEAD":
+        return HttpResponse(content_type=content_type, headers=HEADERS)
+    # The session's middleware used a connection in this request's own thread. It would stay open
+    # for as long as the stream does.
+    await sync_to_async(close_old_connections)()
+    stream = open_stream(owner)
+    follower = Follower(web().tailer, log, str(conversation), cursor, names)
+    rights = Rights(request.session.session_key, owner, conversation)
+    body = _body(follower, rights, stream, _WRITERS[content_type])
+    return StreamingHttpResponse(body, content_type=content_type, headers=HEADERS)
+
+
+async def _body(
+    follower: Follower, rights: Rights, stream: Stream, write: Callable[[Frame], bytes]
+) -> AsyncGenerator[bytes, None]:
+    """Write frames while the reader has the right to them, and until enough was sent."""
+    ends_at, sent = monotonic() + MAX_S, 0
+    try:
+        if write is _sse:
+            yield f"retry: {RETRY_MS}\n\n".encode()
+        async with follower, frames_of(follower) as frames:
+            async for frame in frames:
+                if is_told_to_end() or not await rights.hold():
+                    return
+                written = write(frame)
+                yield written
+                sent += len(written)
+                if sent >= MAX_BYTES or monotonic() >= ends_at:
+                    return
+    finally:
+        stream.close()
+
+
+def _sse(frame: Frame) -> bytes:
+    return as_sse(frame.text, frame.cursor)
+
+
+def _ndjson(frame: Frame) -> bytes:
+    return as_ndjson(frame.text)
+
+
+_WRITERS: dict[str, Callable[[Frame], bytes]] = {EVENT_STREAM: _sse, NDJSON: _ndjson}
+
+
+def _refuse_cross_site(request: HttpRequest) -> None:
+    """No other site's page may open streams in a visitor's name, even though it could not read them."""
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        raise Problem("cross_site", "This address answers to its own pages only.")

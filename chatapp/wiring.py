@@ -1,0 +1,122 @@
+"""The one place that builds streaming objects from settings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Self
+
+from django.conf import settings
+from redis.asyncio import Redis
+
+from chatapp import presence
+from chatapp.dispatch import dispatcher
+from chatapp.ending import end
+from chatapp.offer import Offer, OfferFile
+from chatapp.store import DjangoStore
+from chatapp.upstreams import Upstreams
+from streaming.cancel import request_cancel
+from streaming.lifecycle import State
+from streaming.log.ports import Log, Ref
+from streaming.log.redis import RedisLog
+from streaming.runtime import Runtime
+from streaming.tailer import Tailer
+
+logger = logging.getLogger(__name__)
+
+TAIL_AGAIN_S = 1.0
+
+
+def clock() -> int:
+    """Give the time in the protocol's unit, epoch ms."""
+    return time.time_ns() // 1_000_000
+
+
+@cache
+def _offer_file(path: str) -> OfferFile:
+    return OfferFile(path, os.environ)
+
+
+def offer() -> Offer:
+    """Give the models on offer, as the operator's file says now."""
+    return _offer_file(str(settings.MODELS_FILE)).current()
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """What a web process needs of the core, on one event loop."""
+
+    log: Log
+    store: DjangoStore
+    tailer: Tailer
+    redis: Redis
+    _tailing: asyncio.Task[None]
+
+    @classmethod
+    def build(cls) -> Self:
+        log = RedisLog.connect(settings.REDIS_URL)
+        tailer = Tailer(log)
+        tailing = asyncio.create_task(_tail(tailer), name="tailer")
+        return cls(log, DjangoStore(offer), tailer, presence.connect(settings.REDIS_URL), tailing)
+
+    async def cancel(self, ref: Ref, by: str) -> State:
+        """Ask a generation to stop; give its state afterwards."""
+        return await request_cancel(self.log, self.store, ref, by, clock)
+
+    async def close(self) -> None:
+        await end(self._tailing)
+        await self.log.close()
+        await self.redis.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What a worker process needs, on one event loop."""
+
+    log: Log
+    runtime: Runtime
+    redis: Redis
+
+    @classmethod
+    def build(cls) -> Self:
+        log = RedisLog.connect(settings.REDIS_URL)
+        prepare = Upstreams(offer, os.environ).prepare
+        runtime = Runtime(log, DjangoStore(offer), prepare, dispatcher.send, clock)
+        return cls(log, runtime, presence.connect(settings.REDIS_URL))
+
+    async def close(self) -> None:
+        await self.log.close()
+        await self.redis.aclose()
+
+
+# Connections and tasks belong to the loop they were made on. A server has one loop.
+_webs: dict[asyncio.AbstractEventLoop, Web] = {}
+
+
+def web() -> Web:
+    """Give the running loop's Web; the first call builds it."""
+    loop = asyncio.get_running_loop()
+    if loop not in _webs:
+        _webs[loop] = Web.build()
+    return _webs[loop]
+
+
+async def close_web() -> None:
+    """Close the running loop's Web, if there is one."""
+    built = _webs.pop(asyncio.get_running_loop(), None)
+    if built is not None:
+        await built.close()
+
+
+async def _tail(tailer: Tailer) -> None:
+    """Run the tailer, and again after a fault: every open page hangs on it."""
+    while True:
+        try:
+            await tailer.run()
+        except Exception:
+            logger.exception("the tailer failed; it goes on in %s s", TAIL_AGAIN_S)
+        await asyncio.sleep(TAIL_AGAIN_S)

@@ -1,0 +1,145 @@
+"""The models on offer: read again when the file changes, and what is built for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from chatapp.catalogue import CatalogueError
+from chatapp.offer import Offer, OfferFile
+from chatapp.upstreams import Upstreams
+from streaming.errors import UpstreamError
+from streaming.upstream.dialects import HttpUpstream
+from streaming.upstream.llamacpp import LlamaCppUpstream
+from streaming.upstream.scripted import ScriptedUpstream
+from tests.streaming.fakes import job
+
+ONE = """
+[[models]]
+id = "one"
+label = "One"
+adapter = "scripted"
+model = "echo"
+system = "Be brief."
+context_tokens = 1000
+"""
+KEYED = """
+[[models]]
+id = "keyed"
+label = "Keyed"
+adapter = "openai_chat"
+model = "big-model"
+address = "https://models.example/v1"
+key_env = "KEY"
+"""
+LOCAL = """
+[[models]]
+id = "local"
+label = "Local"
+adapter = "llamacpp"
+model = "small"
+address_env = "ADDRESS"
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "models.toml"
+    path.write_text(ONE)
+    return path
+
+
+def change(path: Path, text: str) -> None:
+    """Save the file anew, so that its time differs however quick the test is."""
+    before = path.stat().st_mtime_ns
+    path.write_text(text)
+    os.utime(path, ns=(before + 1_000_000, before + 1_000_000))
+
+
+def ids(offer: Offer) -> list[str]:
+    return [model["id"] for model in offer.public()]
+
+
+def test_a_file_that_did_not_change_is_not_read_again(path: Path) -> None:
+    file = OfferFile(str(path), {})
+    assert file.current() is file.current()
+
+
+def test_a_change_of_the_file_counts_at_once(path: Path) -> None:
+    file = OfferFile(str(path), {})
+    file.current()
+    change(path, ONE + KEYED)
+    assert ids(file.current()) == ["one", "keyed"]
+
+
+def test_a_mistake_leaves_the_old_models_on_offer(path: Path) -> None:
+    file = OfferFile(str(path), {})
+    file.current()
+    change(path, "[[models]]\nid = 7\n")
+    assert ids(file.current()) == ["one"]
+
+
+def test_a_file_that_is_gone_leaves_the_old_models_on_offer(path: Path) -> None:
+    file = OfferFile(str(path), {})
+    file.current()
+    path.unlink()
+    assert ids(file.current()) == ["one"]
+
+
+def test_a_mistake_from_the_beginning_is_an_error(path: Path) -> None:
+    path.write_text("[[models]]\nid = 7\n")
+    with pytest.raises(CatalogueError):
+        OfferFile(str(path), {}).current()
+
+
+def test_a_prompt_may_use_what_the_answer_leaves(path: Path) -> None:
+    assert OfferFile(str(path), {}).current().prompt_budget("one", 200) == 800
+
+
+def test_a_prompt_is_left_half_of_the_context_at_least(path: Path) -> None:
+    assert OfferFile(str(path), {}).current().prompt_budget("one", 5000) == 500
+
+
+def test_a_model_that_is_gone_has_neither_system_prompt_nor_budget(path: Path) -> None:
+    offer = OfferFile(str(path), {}).current()
+    assert (offer.system("gone"), offer.prompt_budget("gone", None)) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("one", ScriptedUpstream), ("keyed", HttpUpstream), ("local", LlamaCppUpstream)]
+)
+def test_each_adapter_has_its_upstream(path: Path, model: str, kind: type) -> None:
+    path.write_text(ONE + KEYED + LOCAL)
+    environ = {"KEY": "secret", "ADDRESS": "http://127.0.0.1:8080"}
+    upstream, _ = Upstreams(OfferFile(str(path), environ).current, environ).prepare(job(model=model))
+    assert isinstance(upstream, kind)
+
+
+def test_a_call_names_the_model_as_its_service_does(path: Path) -> None:
+    path.write_text(KEYED)
+    environ = {"KEY": "secret"}
+    _, request = Upstreams(OfferFile(str(path), environ).current, environ).prepare(job(model="keyed"))
+    assert request.model == "big-model"
+
+
+def test_an_upstream_is_kept_between_calls(path: Path) -> None:
+    upstreams = Upstreams(OfferFile(str(path), {}).current, {})
+    assert upstreams.prepare(job(model="one"))[0] is upstreams.prepare(job(model="one"))[0]
+
+
+def test_an_upstream_is_built_again_when_its_model_changed(path: Path) -> None:
+    file = OfferFile(str(path), {})
+    upstreams = Upstreams(file.current, {})
+    before, _ = upstreams.prepare(job(model="one"))
+    change(path, ONE + "deadlines = { total_s = 5 }\n")
+    assert upstreams.prepare(job(model="one"))[0] is not before
+
+
+@pytest.mark.parametrize("model", ["gone", "keyed"])
+def test_a_model_that_cannot_be_called_any_more_says_so(path: Path, model: str) -> None:
+    path.write_text(KEYED)
+    with pytest.raises(UpstreamError) as caught:
+        Upstreams(OfferFile(str(path), {}).current, {}).prepare(job(model=model))
+    assert caught.value.code == "model_unavailable"
