@@ -1,0 +1,146 @@
+/**
+ * What a page knows of one conversation, folded from a sync document and the frames after it.
+ * No DOM, no connection: it says what changed, and whether the server has to be asked again.
+ */
+
+import { Frame, View, isLive } from "./protocol.js";
+import { fold, foldView, snapshotFrom } from "./snapshot.js";
+
+const DELTAS = new Set(["text_delta", "reasoning_delta"]);
+
+export class Conversation {
+  #turns = [];
+  #generations = new Map();
+  #paces = new Map();
+
+  constructor(sync) {
+    this.replace(sync);
+  }
+
+  /** Take a sync document as the whole truth, also where it knows less: the log may have lost a tail. */
+  replace(sync) {
+    this.id = sync.conversation.id;
+    this.title = sync.conversation.title;
+    this.cursor = sync.cursor;
+    this.panes = sync.panes;
+    this.#turns = [];
+    this.#generations.clear();
+    sync.turns.forEach((turn) => this.addTurn(turn));
+  }
+
+  get turns() {
+    return this.#turns;
+  }
+
+  /** Every generation, oldest turn first. */
+  get generations() {
+    return [...this.#generations.values()];
+  }
+
+  generation(gen) {
+    return this.#generations.get(gen);
+  }
+
+  get live() {
+    return this.generations.filter(({ state }) => isLive(state));
+  }
+
+  /** How fast deltas come, by the server's clock, as far as this page saw it: see `Pace`. */
+  pace(gen) {
+    return this.#paces.get(gen);
+  }
+
+  /** Add a turn, or the generations of a known turn that are new. Gives the ids of what was added. */
+  addTurn(turn) {
+    const fresh = turn.generations.filter(({ gen }) => !this.#generations.has(gen));
+    fresh.forEach((data) => this.#generations.set(data.gen, snapshotFrom(data)));
+    const ids = fresh.map(({ gen }) => gen);
+    const known = this.#turns.find(({ id }) => id === turn.id);
+    if (known) known.generations.push(...ids);
+    else this.#turns.push({ ...turn, generations: ids });
+    return ids;
+  }
+
+  /**
+   * Apply a frame.
+   *
+   * @returns {{changed: Set<string>, turns: boolean, gap: boolean}} the generations that look
+   *   different now; whether turns were added; and whether something is missing. After a gap the
+   *   cursor has not moved and the caller fetches sync.
+   */
+  apply(frame) {
+    const outcome = { changed: new Set(), turns: false, gap: false };
+    if (frame.type === Frame.snapshot) frame.generations.forEach((data) => this.#take(data, outcome));
+    if (frame.type === Frame.events) {
+      outcome.gap = !frame.events.every((entry) => this.#applyEntry(entry, outcome));
+    }
+    if (!outcome.gap && frame.cursor) this.cursor = frame.cursor;
+    return outcome;
+  }
+
+  #take(data, outcome) {
+    if (!this.#generations.has(data.gen)) outcome.gap = true;
+    this.#generations.set(data.gen, snapshotFrom(data));
+    outcome.changed.add(data.gen);
+  }
+
+  /** Says false when the entry does not fit what is known. */
+  #applyEntry(entry, outcome) {
+    if (entry.type === View.turn) return this.#applyTurn(entry.turn, outcome);
+    // Neither an event nor a view that this page knows: a newer server may send more.
+    if (entry.gen === undefined) return true;
+    const before = this.#generations.get(entry.gen);
+    if (before === undefined) return false;
+    return entry.type === View.block
+      ? this.#applyBlock(before, entry, outcome)
+      : this.#applyEvent(before, entry, outcome);
+  }
+
+  #applyTurn(turn, outcome) {
+    const added = this.addTurn(turn);
+    outcome.turns ||= added.length > 0;
+    return true;
+  }
+
+  #applyBlock(before, view, outcome) {
+    if (view.after_seq > before.seq) return false;
+    this.#keep(before, foldView(before, view), outcome);
+    return true;
+  }
+
+  #applyEvent(before, event, outcome) {
+    // A view of a type that this page does not know has no seq.
+    if (event.seq === undefined) return true;
+    // The fence: what a driver wrote that has been taken over from is not part of the answer.
+    if (event.attempt < before.attempt) return true;
+    try {
+      this.#keep(before, fold(before, event), outcome);
+    } catch {
+      // SequenceGap and IllegalTransition mean the same to a page: it has to ask.
+      return false;
+    }
+    if (event.seq > before.seq && DELTAS.has(event.type)) this.#measure(before, event);
+    return true;
+  }
+
+  #keep(before, snapshot, outcome) {
+    if (snapshot === before) return;
+    this.#generations.set(snapshot.gen, snapshot);
+    outcome.changed.add(snapshot.gen);
+  }
+
+  /**
+   * @typedef {object} Pace
+   * @property {number} firstAt   when the first delta that this page saw was written
+   * @property {number} lastAt
+   * @property {number} units     what came after that first delta, in UTF-16 units
+   * @property {boolean} whole    nothing had come before it
+   */
+  #measure(before, event) {
+    const pace = this.#paces.get(event.gen);
+    const next = pace
+      ? { ...pace, lastAt: event.at, units: pace.units + event.text.length }
+      : { firstAt: event.at, lastAt: event.at, units: 0, whole: before.text === "" && before.reasoning === "" };
+    this.#paces.set(event.gen, next);
+  }
+}
