@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import cast
 
 from django.conf import settings
 
@@ -47,7 +46,7 @@ class Rights:
 
 def frames_of(follower: Follower) -> AbstractAsyncContextManager[AsyncGenerator[Frame, None]]:
     """Give the frames as something that is closed for certain when its reader is done."""
-    return aclosing(cast("AsyncGenerator[Frame, None]", follower.frames()))
+    return aclosing(follower.frames())
 
 
 def cursor_of(text: str) -> str:

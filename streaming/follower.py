@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -122,7 +122,7 @@ class Follower:
         """The reader has applied everything up to `cursor`."""
         self._window.acknowledge(cursor)
 
-    async def frames(self) -> AsyncIterator[Frame]:
+    async def frames(self) -> AsyncGenerator[Frame, None]:
         loop = asyncio.get_running_loop()
         if not await self._catch_up():
             yield Frame(RESYNC)

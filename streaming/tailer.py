@@ -144,10 +144,8 @@ class Tailer:
 
 def _news(logged: Logged, names: dict[int, str]) -> News:
     entry = logged.entry
-    if entry.kind is Kind.FACT and entry.number not in names:
-        data = json.loads(entry.payload)
-        if "gen" in data:
-            names[entry.number] = data["gen"]
+    if entry.kind is Kind.START:
+        names[entry.number] = json.loads(entry.payload)["gen"]
     if entry.kind is Kind.NOTICE:
         return News(logged.cursor, 0, entry.kind, entry.payload)
     gen = names.get(entry.number)

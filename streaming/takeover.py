@@ -57,7 +57,7 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
 async def repair(log: Log, job: Job, claim: Claim, outcome: Outcome) -> None:
     """Write a committed generation to the log again. What the log already holds is skipped there."""
     journal = Journal(job.ref, claim.attempt)
-    for line in outcome.events.splitlines():
+    for line in outcome.events.split("\n"):
         journal.record(event_from_dict(json.loads(line)).body)
         journal.take()  # Closes the delta, so that each event keeps its own seq.
     await _write(log, journal)

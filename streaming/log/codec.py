@@ -37,10 +37,10 @@ def entry_of(ref: Ref, attempt: int, seq: int, body: Body) -> Entry:
         return Entry(ref.number, attempt, seq, Kind.TEXT, body.text)
     if isinstance(body, ReasoningDelta):
         return Entry(ref.number, attempt, seq, Kind.REASONING, body.text)
-    fields = {"type": body.type, **body_to_dict(body)}
     if isinstance(body, Start):
-        fields["gen"] = ref.gen
-    return Entry(ref.number, attempt, seq, Kind.FACT, dumps(fields))
+        fields = {"gen": ref.gen, "type": body.type, **body_to_dict(body)}
+        return Entry(ref.number, attempt, seq, Kind.START, dumps(fields))
+    return Entry(ref.number, attempt, seq, Kind.FACT, dumps({"type": body.type, **body_to_dict(body)}))
 
 
 def entry_of_view(ref: Ref, attempt: int, view: BlockView) -> Entry:
@@ -98,7 +98,10 @@ def wire(gen: str, logged: Logged) -> str:
     entry = logged.entry
     if entry.kind is Kind.BLOCK or entry.kind is Kind.NOTICE:
         return entry.payload
-    head = f'{{"v":1,"gen":"{gen}","attempt":{entry.attempt},"seq":{entry.seq},"at":{at_of(logged.cursor)},'
+    head = f'{{"v":1,"attempt":{entry.attempt},"seq":{entry.seq},"at":{at_of(logged.cursor)},'
+    if entry.kind is Kind.START:
+        return head + entry.payload[1:]
+    head += f'"gen":"{gen}",'
     if entry.kind is Kind.TEXT:
         return f'{head}"type":"text_delta","text":{json.dumps(entry.payload, ensure_ascii=False)}}}'
     if entry.kind is Kind.REASONING:

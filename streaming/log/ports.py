@@ -29,6 +29,7 @@ class Ref:
 class Kind(StrEnum):
     TEXT = "t"
     REASONING = "r"
+    START = "s"  # a fact whose payload names the generation
     FACT = "e"  # any other event, terminal ones included
     BLOCK = "b"  # a block view
     NOTICE = "n"  # a view that belongs to the conversation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,8 +31,8 @@ from streaming.log.ports import (
 # No generation may stay unfinished for longer than this; what is older is rubbish of a lost database.
 UNFINISHED_MS = 24 * 60 * 60 * 1000
 CANCEL_CHANNEL = "sidestream:cancel"
-# A command that takes longer than this has lost its connection. Blocking reads have their own.
-SOCKET_TIMEOUT_S = 5
+# A command that takes longer than this has lost its connection. Blocking reads have a bound of their own.
+COMMAND_S = 5.0
 # redis-py opens a connection for each concurrent command; more than this wait their turn.
 MAX_CONNECTIONS = 50
 _WRITTEN, _FENCED = 0, 1
@@ -78,20 +78,19 @@ class RedisLog:
         client = aioredis.Redis.from_url(
             url,
             protocol=2,
-            socket_timeout=SOCKET_TIMEOUT_S,
-            socket_connect_timeout=SOCKET_TIMEOUT_S,
+            socket_timeout=None,
             max_connections=MAX_CONNECTIONS,
             health_check_interval=25,
         )
         return cls(client, url)
 
     async def claim(self, ref: Ref, known_attempt: int) -> Claim:
-        with _unavailable():
+        async with _within():
             answer = await self._claim.run(self._client, [_key(ref, "meta")], [known_attempt, LEASE_MS, UNFINISHED_MS])
         return _claim_of(answer)
 
     async def append(self, batches: Sequence[Batch]) -> list[Appended | LogError]:
-        with _unavailable():
+        async with _within():
             answers = await self._evaluate(batches)
             forgotten = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
             if forgotten:
@@ -102,14 +101,14 @@ class RedisLog:
         return [_appended_of(answer) for answer in answers]
 
     async def cancel(self, ref: Ref, by: str) -> Claim:
-        with _unavailable():
+        async with _within():
             args = [by, UNFINISHED_MS, CANCEL_CHANNEL, ref.gen]
             answer = await self._cancel.run(self._client, [_key(ref, "meta")], args)
         return _claim_of(answer)
 
     async def announce(self, conversation: str, view_json: str) -> str:
         log = log_key(conversation)
-        with _unavailable():
+        async with _within():
             pipe = self._client.pipeline(transaction=True)
             pipe.xadd(log, {"h": f"0 0 0 {Kind.NOTICE.value}", "x": view_json})
             pipe.pexpire(log, RETENTION_MS)
@@ -120,13 +119,13 @@ class RedisLog:
         keys = [log_key(conversation)]
         for ref in refs:
             keys += [_key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks")]
-        with _unavailable():
+        async with _within():
             newest, now, *generations = await self._snapshot.run(self._client, keys, [])
         known = {ref.number: snapshot_of(ref, _stored_of(g)) for ref, g in zip(refs, generations, strict=True) if g}
         return LogSnapshot(position_of(_text(newest) or None, now), known)
 
     async def leases(self, refs: Sequence[Ref]) -> list[Lease | None]:
-        with _unavailable():
+        async with _within():
             pipe = self._client.pipeline(transaction=False)
             pipe.time()
             for ref in refs:
@@ -136,12 +135,12 @@ class RedisLog:
         return [_lease_of(row, now) for row in rows]
 
     async def range(self, conversation: str, after: str, until: str, limit: int) -> list[Logged]:
-        with _unavailable():
+        async with _within():
             rows = await cast("Any", self._client.xrange(log_key(conversation), f"({after}", until, count=limit))
         return [_logged_of(row_id, fields[b"h"], fields[b"x"]) for row_id, fields in rows]
 
     async def position(self, conversation: str) -> tuple[str, int]:
-        with _unavailable():
+        async with _within():
             pipe = self._client.pipeline(transaction=False)
             pipe.time()
             pipe.xinfo_stream(log_key(conversation))
@@ -157,13 +156,14 @@ class RedisLog:
     async def cancellations(self) -> AsyncIterator[str]:
         pubsub = self._client.pubsub()
         try:
-            with _unavailable():
+            async with _within():
                 await pubsub.subscribe(CANCEL_CHANNEL)
-                while True:
-                    # The wait is bounded, so that a dead connection is found by redis-py's health check.
-                    message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=2.0)
-                    if message is not None:
-                        yield _text(message["data"])
+            while True:
+                async with _within():
+                    # Returning now and then lets redis-py's health check find a dead connection.
+                    message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=COMMAND_S / 2)
+                if message is not None:
+                    yield _text(message["data"])
         finally:
             await asyncio.shield(pubsub.aclose())  # type: ignore[no-untyped-call]
 
@@ -191,16 +191,13 @@ class RedisTail:
     def __init__(self, url: str) -> None:
         self._reader = aioredis.Redis.from_url(url, protocol=2, socket_timeout=None, single_connection_client=True)
         self._reader.set_response_callback("XREAD", lambda response, **_: response)
-        self._other = aioredis.Redis.from_url(
-            url, protocol=2, socket_timeout=SOCKET_TIMEOUT_S, single_connection_client=True
-        )
+        self._other = aioredis.Redis.from_url(url, protocol=2, socket_timeout=None, single_connection_client=True)
         self._reader_id: int | None = None
 
     async def read(self, cursors: Mapping[str, str], block_ms: int) -> dict[str, list[Logged]]:
-        with _unavailable():
+        async with _within(block_ms / 1000 + self.MARGIN_S):
             try:
-                async with asyncio.timeout(block_ms / 1000 + self.MARGIN_S):
-                    return await self._read(cursors, block_ms)
+                return await self._read(cursors, block_ms)
             except BaseException:
                 # The connection may be in the middle of an answer: never use it again.
                 self._reader_id = None
@@ -209,7 +206,7 @@ class RedisTail:
 
     async def interrupt(self) -> None:
         if self._reader_id is not None:
-            with _unavailable():
+            async with _within():
                 await self._other.execute_command("CLIENT", "UNBLOCK", self._reader_id)  # type: ignore[no-untyped-call]
 
     async def close(self) -> None:
@@ -244,10 +241,17 @@ def append_keys(ref: Ref) -> list[str]:
     return [log_key(ref.conversation), *parts]
 
 
-@contextmanager
-def _unavailable() -> Iterator[None]:
+@asynccontextmanager
+async def _within(seconds: float = COMMAND_S) -> AsyncIterator[None]:
+    """
+    Bound what happens inside, and say every failure as LogUnavailable.
+
+    redis-py's own `socket_timeout` writes through `asyncio.wait_for`, which on Python 3.11 can swallow
+    a cancellation; so clients have none, and this bounds them instead.
+    """
     try:
-        yield
+        async with asyncio.timeout(seconds):
+            yield
     except (RedisError, OSError, TimeoutError) as exc:
         raise LogUnavailable(f"Redis cannot be reached or refused: {exc}") from exc
 

@@ -339,8 +339,9 @@ async def test_an_unclaimed_generation_is_sent_to_the_queue_again(process: Proce
     assert process.dispatched == [one.ref.gen]
 
 
-async def test_a_committed_end_that_the_log_misses_is_written_there(process: Process, clock: Clock) -> None:
-    process.upstream.script = HELLO
+@pytest.mark.parametrize("text", ["Hello", "a\u2028b\x85c\r\nd"])
+async def test_a_committed_end_that_the_log_misses_is_written_there(process: Process, clock: Clock, text: str) -> None:
+    process.upstream.script = (Opened(), TextChunk(text), FinishChunk("stop"))
     one, driving = process.start()
     await driving
     whole = await process.events(one.ref)
