@@ -11,19 +11,22 @@ from streaming.errors import ProtocolError
 from streaming.events import (
     BlockView,
     Body,
+    CancelView,
     Event,
     Json,
     ReasoningDelta,
     Start,
     TextDelta,
+    TurnView,
     body_from_dict,
     body_to_dict,
     dumps,
     view_from_dict,
     view_to_dict,
 )
-from streaming.log.ports import Entry, Kind, Logged, Ref
-from streaming.snapshot import Block, Snapshot, fold
+from streaming.lifecycle import TERMINAL
+from streaming.log.ports import CancelRequest, Entry, Kind, Logged, Ref
+from streaming.snapshot import Block, Snapshot, fold, requested
 
 # Well below the time a log stays, and well above any step of a clock.
 QUIET_MS = 5 * 60 * 1000
@@ -121,6 +124,7 @@ class Stored:
     facts: tuple[str, ...]  # the JSON of every event that is no delta
     blocks: Mapping[int, str]  # index → view JSON
     newest_block: int | None
+    cancel: CancelRequest | None = None
 
 
 def snapshot_of(ref: Ref, stored: Stored) -> Snapshot:
@@ -132,7 +136,7 @@ def snapshot_of(ref: Ref, stored: Stored) -> Snapshot:
         body = body_from_dict(data.pop("type"), data)
         snapshot = fold(snapshot, Event(ref.gen, stored.attempt, seq, 0, body))
     shown, rendered_seq = _rendered(stored)
-    return Snapshot(
+    whole = Snapshot(
         gen=ref.gen,
         state=snapshot.state,
         attempt=stored.attempt,
@@ -154,6 +158,9 @@ def snapshot_of(ref: Ref, stored: Stored) -> Snapshot:
         shown=shown,
         rendered_seq=rendered_seq,
     )
+    if stored.cancel is None or whole.state in TERMINAL:
+        return whole
+    return requested(whole, stored.cancel.at, stored.cancel.by)
 
 
 def _rendered(stored: Stored) -> tuple[int, int]:
@@ -196,5 +203,10 @@ def _join(deltas: list[TextDelta | ReasoningDelta]) -> Body:
 
 
 def turn_notice(turn: Mapping[str, Json]) -> str:
-    """Encode the notice that a turn was added."""
-    return dumps({"v": 1, "type": "turn", "turn": turn})
+    """Encode the notice that a turn was added, or has one more generation."""
+    return dumps(view_to_dict(TurnView(turn)))
+
+
+def cancel_notice(gen: str, request: CancelRequest) -> str:
+    """Encode the notice that a generation was asked to stop."""
+    return dumps(view_to_dict(CancelView(gen, request.at, request.by)))

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from streaming.errors import Fenced, LogError, LogLost
 from streaming.frames import cursor_key
 from streaming.lifecycle import TERMINAL, State
-from streaming.log.codec import Stored, position_of, snapshot_of
+from streaming.log.codec import Stored, cancel_notice, position_of, snapshot_of
 from streaming.log.ports import (
+    BEYOND,
     LEASE_MS,
     Appended,
     Batch,
@@ -89,10 +90,17 @@ class MemoryLog:
     async def cancel(self, ref: Ref, by: str) -> Claim:
         meta = self._metas.setdefault(ref, _Meta())
         if not meta.ended:
-            meta.cancel = meta.cancel or CancelRequest(self._clock(), by)
-            for queue in self._cancelled:
-                queue.put_nowait(ref.gen)
+            if meta.cancel is None:
+                meta.cancel = CancelRequest(self._clock(), by)
+                await self.announce(ref.conversation, cancel_notice(ref.gen, meta.cancel))
+            self._publish(ref)
         return Claim(not meta.ended, meta.attempt, meta.seq, meta.state, meta.cancel)
+
+    async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
+        self._logs.pop(conversation, None)
+        for ref in refs:
+            self._metas[ref] = _Meta(attempt=BEYOND, state=State.CANCELLED)
+            self._publish(ref)
 
     async def announce(self, conversation: str, view_json: str) -> str:
         cursor = self._add(conversation, Entry(0, 0, 0, Kind.NOTICE, view_json))
@@ -165,6 +173,10 @@ class MemoryLog:
         log.append(Logged(cursor, entry))
         return cursor
 
+    def _publish(self, ref: Ref) -> None:
+        for queue in self._cancelled:
+            queue.put_nowait(ref.gen)
+
     async def _wake(self) -> None:
         async with self._grown:
             self._grown.notify_all()
@@ -212,4 +224,5 @@ def _stored(meta: _Meta) -> Stored:
         tuple(meta.facts),
         dict(meta.blocks),
         meta.newest_block,
+        meta.cancel,
     )

@@ -13,6 +13,8 @@ from streaming.snapshot import Snapshot
 
 # A driver that is silent for this long has lost its generation.
 LEASE_MS = 10_000
+# Above every attempt: the mark of a generation that was removed, so that no driver writes it again.
+BEYOND = 2**31 - 1
 # A log stays this long after its last activity, for late readers.
 RETENTION_MS = 15 * 60 * 1000
 
@@ -101,12 +103,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What the log knows of who drives. `expires_at` is 0 when nobody ever did."""
+    """
+    What the log knows of who drives. `expires_at` is 0 when nobody ever did.
+
+    Claim and append renew it, and tell the driver of a cancel request in the same step.
+    """
 
     state: State
     attempt: int
     expires_at: int  # epoch ms, by the log's clock
     now: int  # the log's clock
+
+    def knows_of(self, request: CancelRequest) -> bool:
+        """Say whether the driver was told of a request: it renewed its lease after it."""
+        return self.expires_at - LEASE_MS > request.at
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +150,16 @@ class Log(Protocol):
         ...
 
     async def cancel(self, ref: Ref, by: str) -> Claim:
-        """Record a cancel request, once, and tell drivers. `granted` is False after the end."""
+        """Record a cancel request, once, and tell drivers and readers. `granted` is False after the end."""
+        ...
+
+    async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
+        """
+        Remove a deleted conversation's log and these generations. Their drivers are fenced, and told.
+
+        Raises:
+            LogUnavailable
+        """
         ...
 
     async def announce(self, conversation: str, view_json: str) -> str:

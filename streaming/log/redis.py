@@ -15,6 +15,7 @@ from streaming.errors import Fenced, LogError, LogLost, LogUnavailable
 from streaming.lifecycle import TERMINAL, State
 from streaming.log.codec import Stored, entry_from_log, position_of, snapshot_of
 from streaming.log.ports import (
+    BEYOND,
     LEASE_MS,
     RETENTION_MS,
     Appended,
@@ -33,8 +34,8 @@ UNFINISHED_MS = 24 * 60 * 60 * 1000
 CANCEL_CHANNEL = "sidestream:cancel"
 # A command that takes longer than this has lost its connection. Blocking reads have a bound of their own.
 COMMAND_S = 5.0
-# redis-py opens a connection for each concurrent command; more than this wait their turn.
-MAX_CONNECTIONS = 50
+# A connection for each command under way; more commands than this wait their turn.
+MAX_CONNECTIONS = 16
 _WRITTEN, _FENCED = 0, 1
 
 
@@ -71,17 +72,21 @@ class RedisLog:
         self._url = url
         self._append, self._claim = Script("append"), Script("claim")
         self._cancel, self._snapshot = Script("cancel"), Script("snapshot")
+        self._remove = Script("remove")
 
     @classmethod
     def connect(cls, url: str) -> RedisLog:
         """Build a log for a redis:// or unix:// URL. Connects on first use, and again when it must."""
-        client = aioredis.Redis.from_url(
+        # redis-py's plain pool refuses a command when all its connections are busy; this one lets it wait.
+        pool = aioredis.BlockingConnectionPool.from_url(
             url,
             protocol=2,
             socket_timeout=None,
             max_connections=MAX_CONNECTIONS,
+            timeout=COMMAND_S,
             health_check_interval=25,
         )
+        client = aioredis.Redis.from_pool(pool)
         return cls(client, url)
 
     async def claim(self, ref: Ref, known_attempt: int) -> Claim:
@@ -102,9 +107,15 @@ class RedisLog:
 
     async def cancel(self, ref: Ref, by: str) -> Claim:
         async with _within():
-            args = [by, UNFINISHED_MS, CANCEL_CHANNEL, ref.gen]
-            answer = await self._cancel.run(self._client, [_key(ref, "meta")], args)
+            args = [by, UNFINISHED_MS, CANCEL_CHANNEL, ref.gen, RETENTION_MS]
+            answer = await self._cancel.run(self._client, append_keys(ref)[1::-1], args)
         return _claim_of(answer)
+
+    async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
+        keys = [log_key(conversation), *(key for ref in refs for key in append_keys(ref)[1:])]
+        args = [BEYOND, UNFINISHED_MS, CANCEL_CHANNEL, *(ref.gen for ref in refs)]
+        async with _within():
+            await self._remove.run(self._client, keys, args)
 
     async def announce(self, conversation: str, view_json: str) -> str:
         log = log_key(conversation)
@@ -306,7 +317,7 @@ def _logged_of(row_id: bytes, head: bytes, payload: bytes) -> Logged:
 
 
 def _stored_of(answer: Any) -> Stored:
-    attempt, seq, state, newest, text, reasoning, facts, blocks = answer
+    attempt, seq, state, newest, text, reasoning, facts, blocks, cancel_at, cancel_by = answer
     pairs = zip(blocks[::2], blocks[1::2], strict=True)
     return Stored(
         attempt=attempt or 0,
@@ -317,6 +328,7 @@ def _stored_of(answer: Any) -> Stored:
         facts=tuple(_text(fact) for fact in facts),
         blocks={int(i): _text(view) for i, view in pairs},
         newest_block=None if newest < 0 else newest,
+        cancel=_cancel_of(cancel_at, cancel_by),
     )
 
 

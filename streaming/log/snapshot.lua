@@ -2,7 +2,8 @@
 --
 -- KEYS  1 log, then for each generation: meta, text, reasoning, facts, blocks
 -- Returns {newest id or "", now in ms, generation, …}; a generation is {} when unknown, else
---       {attempt, seq, state, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}}
+--       {attempt, seq, state, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}, cancel_at,
+--       cancel_by}; cancel_at is 0 without a request
 local info = redis.pcall("XINFO", "STREAM", KEYS[1])
 local newest = ""
 if not info.err then
@@ -13,14 +14,15 @@ end
 local time = redis.call("TIME")
 local answer = { newest, time[1] * 1000 + math.floor(time[2] / 1000) }
 for i = 2, #KEYS, 5 do
-  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "state", "newest")
-  if not meta[2] then
+  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "state", "newest", "cancel_at", "cancel_by")
+  if not meta[2] and not meta[5] then
     answer[#answer + 1] = {}
   else
     answer[#answer + 1] = {
-      tonumber(meta[1]), tonumber(meta[2]), meta[3], tonumber(meta[4] or -1),
+      tonumber(meta[1] or 0), tonumber(meta[2] or 0), meta[3] or "queued", tonumber(meta[4] or -1),
       redis.call("GET", KEYS[i + 1]) or "", redis.call("GET", KEYS[i + 2]) or "",
       redis.call("LRANGE", KEYS[i + 3], 0, -1), redis.call("HGETALL", KEYS[i + 4]),
+      tonumber(meta[5] or 0), meta[6] or "",
     }
   end
 end

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from streaming.errors import Fenced, LogLost, LogUnavailable
-from streaming.events import BlockView, Cancelled, ReasoningDelta, TextDelta, ToolDelta, Usage, view_from_dict
+from streaming.events import (
+    BlockView,
+    Cancelled,
+    CancelView,
+    ReasoningDelta,
+    TextDelta,
+    ToolDelta,
+    Usage,
+    view_from_dict,
+)
 from streaming.frames import cursor_key
 from streaming.lifecycle import State
 from streaming.log.codec import event_of, turn_notice, wire
@@ -229,6 +238,76 @@ async def test_a_cancel_after_the_end_says_that_it_ended(log: Log) -> None:
     assert (answer.granted, answer.state) == (False, State.CANCELLED)
 
 
+async def test_a_cancel_is_told_to_readers_once(log: Log) -> None:
+    ref = new_ref()
+    await claimed(log, ref)
+    asked = (await log.cancel(ref, "user")).cancel
+    await log.cancel(ref, "operator")
+    (logged,) = await log.range(ref.conversation, "0-0", "99999999999999-0", 10)
+    assert asked is not None
+    assert view_from_dict(json.loads(logged.entry.payload)) == CancelView(ref.gen, asked.at, "user")
+
+
+async def test_a_snapshot_tells_of_an_open_cancel_request(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    asked = (await log.cancel(ref, "user")).cancel
+    assert asked is not None
+    assert (await stored(log, ref)).cancel_requested == {"at": asked.at, "by": "user"}
+    await write(log, writer.batch(Cancelled("user", "closed", 3, 0)))
+    assert (await stored(log, ref)).cancel_requested is None
+
+
+async def test_a_snapshot_tells_of_a_request_that_came_before_any_driver(log: Log) -> None:
+    ref = new_ref()
+    await log.cancel(ref, "guest")
+    assert (await stored(log, ref)).cancel_requested["by"] == "guest"  # type: ignore[index]
+
+
+async def test_a_lease_tells_whether_its_driver_knows_of_the_cancel(case: MemoryCase | RedisCase) -> None:
+    ref = new_ref()
+    writer = await claimed(case.log, ref)
+    request = (await case.log.cancel(ref, "user")).cancel
+    assert request is not None
+    (before,) = await case.log.leases([ref])
+    while (await case.log.position(ref.conversation))[1] == request.at:
+        pass  # The log's clock counts milliseconds; what comes within one proves nothing.
+    await write(case.log, writer.batch(START))
+    (after,) = await case.log.leases([ref])
+    assert before is not None
+    assert after is not None
+    assert (before.knows_of(request), after.knows_of(request)) == (False, True)
+
+
+async def test_what_was_removed_is_gone_and_its_driver_fenced(log: Log) -> None:
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, *texts("a")))
+    await log.remove(ref.conversation, [ref])
+    answers = await log.append([writer.batch(*texts("b")), writer.everything()])
+    assert [type(answer) for answer in answers] == [Fenced, Fenced]
+    assert await log.range(ref.conversation, "0-0", "99999999999999-0", 10) == []
+    assert (await stored(log, ref)).text == ""
+
+
+async def test_what_was_removed_cannot_be_claimed_again(log: Log) -> None:
+    ref = new_ref()
+    await log.remove(ref.conversation, [ref])
+    assert not (await log.claim(ref, 0)).granted
+
+
+async def test_a_removal_is_told_to_its_driver(log: Log) -> None:
+    ref = new_ref()
+    listener = log.cancellations()
+    heard = asyncio.ensure_future(anext(listener))
+    while not heard.done():
+        await log.remove(ref.conversation, [ref])
+        await asyncio.wait({heard}, timeout=0.05)
+    assert heard.result() == ref.gen
+    await listener.aclose()  # type: ignore[attr-defined]
+
+
 async def test_cancellations_are_published(log: Log) -> None:
     ref = new_ref()
     listener = log.cancellations()
@@ -331,6 +410,12 @@ async def test_a_log_that_cannot_be_reached_says_so(tmp_path: Any) -> None:
     log = RedisLog.connect(f"unix://{tmp_path}/none.sock")
     with pytest.raises(LogUnavailable):
         await log.append([Writer(new_ref(), 1).batch(START)])
+    await log.close()
+
+
+async def test_many_commands_at_once_wait_their_turn(redis_url: str) -> None:
+    log = RedisLog.connect(redis_url)
+    await asyncio.gather(*(log.position(new_ref().conversation) for _ in range(300)))
     await log.close()
 
 

@@ -1,0 +1,148 @@
+"""
+What full durability costs, beside the floor of the same run.
+
+    python -m tests.bench.run --streams 100 --rate 50 --tokens 500 --transport sse
+
+prints one JSON line for the floor (a bare proxy that keeps nothing) and one for the product: CPU for
+each token of all processes together, added latency, memory for each stream, Redis bytes for each byte
+of the answers. Not part of the test suite: a time measured on a busy machine proves nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from tests.bench.clients import Heard, Person, floor_client, summary
+from tests.bench.processes import catalogue, cpu_seconds, family, free_port, resident_kb, running
+
+
+def main() -> None:
+    arguments = parse()
+    upstream = free_port()
+    stub = [sys.executable, "-m", "tests.bench.stub_upstream", str(upstream)]
+    with running(*stub, ready=f"http://127.0.0.1:{upstream}/stats"):
+        floors = [measure_floor(arguments, upstream, server) for server in arguments.floor]
+        for floor in floors:
+            print(json.dumps(floor), flush=True)
+        product = measure_product(arguments, upstream)
+        for floor in floors:
+            product[f"times_{floor['name']}"] = round(product["cpu_us_per_token"] / floor["cpu_us_per_token"], 2)
+        print(json.dumps(product), flush=True)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--rate", type=int, default=50, help="tokens a second in each stream")
+    parser.add_argument("--tokens", type=int, default=500, help="tokens in each answer")
+    parser.add_argument("--transport", choices=["sse", "ws"], default="sse")
+    parser.add_argument("--floor", nargs="*", default=["daphne"], choices=["daphne", "uvicorn"], help="empty for none")
+    return parser.parse_args()
+
+
+def measure_floor(arguments: argparse.Namespace, upstream: int, server: str) -> dict[str, Any]:
+    port = free_port()
+    environ = {"FLOOR_UPSTREAM": f"http://127.0.0.1:{upstream}/v1/chat/completions"}
+    command = {
+        "daphne": ["daphne", "-b", "127.0.0.1", "-p", str(port), "-v", "0", "tests.bench.floor:app"],
+        "uvicorn": ["uvicorn", "--port", str(port), "--log-level", "error", "tests.bench.floor:app"],
+    }[server]
+    with running(sys.executable, "-m", *command, environ=environ) as process:
+        wait_for_port(port)
+        return asyncio.run(load_floor(arguments, port, family(process.pid), f"floor_{server}"))
+
+
+def wait_for_port(port: int) -> None:
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+
+
+async def load_floor(arguments: argparse.Namespace, port: int, pids: dict[int, str], name: str) -> dict[str, Any]:
+    heard = [Heard() for _ in range(arguments.streams)]
+    before, start = cpu_seconds(pids), time.monotonic()
+    await asyncio.gather(*(floor_client(port, model_of(arguments), one) for one in heard))
+    return with_costs(summary(name, heard), before, cpu_seconds(pids), time.monotonic() - start)
+
+
+def measure_product(arguments: argparse.Namespace, upstream: int) -> dict[str, Any]:
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        environ = {
+            "SIDESTREAM_VAR": folder,
+            "MODELS_FILE": str(catalogue(Path(folder), upstream, model_of(arguments))),
+            "SIDESTREAM_LLAMACPP_URL": "http://127.0.0.1:9",
+            "SIDESTREAM_WORKER_STREAMS": str(arguments.streams + 20),
+        }
+        command = [sys.executable, "manage.py", "up", "--port", str(port)]
+        with running(*command, environ=environ, ready=f"http://127.0.0.1:{port}/readyz") as process:
+            return asyncio.run(load_product(arguments, port, family(process.pid), folder))
+
+
+async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int, str], folder: str) -> dict[str, Any]:
+    people = [Person(port) for _ in range(arguments.streams)]
+    for person in people:
+        await person.arrive()
+    heard = [Heard() for _ in people]
+    follow = "follow_sse" if arguments.transport == "sse" else "follow_ws"
+    idle = resident_kb(pids)
+    following = [asyncio.create_task(getattr(p, follow)(h)) for p, h in zip(people, heard, strict=True)]
+    await asyncio.sleep(1)
+    connected = resident_kb(pids)
+    before, start = cpu_seconds(pids), time.monotonic()
+    await asyncio.gather(*(person.ask("stub") for person in people))
+    await asyncio.gather(*following)
+    result = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
+    result["kb_per_idle_follower"] = round((connected["web"] - idle["web"]) / len(people), 1)
+    result["kb_per_stream"] = {k: round((v - idle[k]) / len(people), 1) for k, v in resident_kb(pids).items()}
+    result |= redis_bytes(folder, people)
+    for person in people:
+        await person.leave()
+    return result
+
+
+def redis_bytes(folder: str, people: list[Person]) -> dict[str, float]:
+    """Memory of all keys of one conversation for each byte of its answer, and the same for the log alone."""
+    path = next(Path(folder).rglob("*.sock"))
+    client = redis.Redis(unix_socket_path=str(path))
+    conversation = people[0].conversation
+    keys = list(client.scan_iter(f"ss:{{{conversation}}}*"))
+    sizes = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) for key in keys}
+    answer = client.strlen(next(key for key in keys if key.endswith(b":text")))
+    return {
+        "redis_bytes_per_answer_byte": round(sum(sizes.values()) / answer, 2),
+        "log_bytes_per_answer_byte": round(sizes["log"] / answer, 2),
+    }
+
+
+def with_costs(
+    result: dict[str, Any], before: dict[str, float], after: dict[str, float], seconds: float
+) -> dict[str, Any]:
+    spent = {name: after[name] - before.get(name, 0.0) for name in after}
+    tokens = max(1, result["tokens"])
+    result["cpu_us_per_token"] = round(sum(spent.values()) * 1e6 / tokens, 1)
+    result["cpu_us_by_process"] = {name: round(value * 1e6 / tokens, 1) for name, value in spent.items()}
+    result["cores"] = round(sum(spent.values()) / seconds, 2)
+    return result
+
+
+def model_of(arguments: argparse.Namespace) -> str:
+    return f"stub:{arguments.rate}:{arguments.tokens}"
+
+
+if __name__ == "__main__":
+    main()
