@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from streaming.errors import Fenced, LogError, LogLost, LogUnavailable
 from streaming.lifecycle import TERMINAL, State
-from streaming.log.codec import Stored, entry_from_log, position_of, snapshot_of
+from streaming.log.codec import Stored, entry_from_log, header, position_of, snapshot_of
 from streaming.log.ports import (
     BEYOND,
     LEASE_MS,
@@ -246,10 +247,9 @@ def log_key(conversation: str) -> str:
     return f"ss:{{{conversation}}}:log"
 
 
-def append_keys(ref: Ref) -> list[str]:
-    prefix = f"ss:{{{ref.conversation}}}:{ref.number}:"
-    parts = (prefix + part for part in ("meta", "text", "reasoning", "facts", "blocks"))
-    return [log_key(ref.conversation), *parts]
+@lru_cache(maxsize=4096)
+def append_keys(ref: Ref) -> tuple[str, ...]:
+    return log_key(ref.conversation), *(_key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks"))
 
 
 @asynccontextmanager
@@ -275,13 +275,12 @@ def _conversation_of(key: bytes) -> str:
     return key[key.index(b"{") + 1 : key.index(b"}")].decode()
 
 
-def _append_args(batch: Batch) -> list[Any]:
-    args: list[Any] = [
-        batch.ref.number, batch.attempt, batch.last_seq, batch.state.value, LEASE_MS, RETENTION_MS,
-        int(batch.restore), int(batch.state in TERMINAL),
-    ]  # fmt: skip
+def _append_args(batch: Batch) -> list[str]:
+    restore, terminal = int(batch.restore), int(batch.state in TERMINAL)
+    place = f"{batch.ref.number} {batch.attempt} {batch.last_seq} {batch.state.value}"
+    args = [f"{place} {LEASE_MS} {RETENTION_MS} {restore} {terminal}"]
     for entry in batch.entries:
-        args += (entry.kind.value, entry.seq, entry.index, entry.payload)
+        args += (header(entry), entry.payload)
     return args
 
 

@@ -44,7 +44,7 @@ def test_a_view_stands_between_the_deltas_it_was_shown_between() -> None:
     journal.show(0, "<p>a</p>", sealed=False, length=2)
     journal.record(TextDelta("b"))
     assert [(entry.kind, entry.seq) for entry in journal.take().entries] == [
-        (Kind.FACT, 1), (Kind.TEXT, 2), (Kind.BLOCK, 2), (Kind.TEXT, 3),
+        (Kind.START, 1), (Kind.TEXT, 2), (Kind.BLOCK, 2), (Kind.TEXT, 3),
     ]  # fmt: skip
 
 
