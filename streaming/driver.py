@@ -2,7 +2,7 @@
 
 Who may stop a driver, and what it leaves behind:
 - a cancel request (flag in the log): closes the upstream, ends as cancelled;
-- a newer driver or a committed end (fence): closes the upstream, writes nothing more;
+- a newer driver, a committed end or a deletion (fence): closes the upstream, writes nothing more;
 - `interrupt` (drain): closes the upstream, ends as interrupted;
 - cancelling its task (the process dies politely): closes the upstream, writes nothing; the reaper ends it.
 """
@@ -38,9 +38,11 @@ from streaming.events import (
 from streaming.journal import Journal
 from streaming.lifecycle import DRIVER_LOST
 from streaming.log.codec import joined
+from streaming.log.ports import Ref
 from streaming.markdown import BlockRenderer
 from streaming.snapshot import Block, Snapshot, fold
 from streaming.store import Job, Outcome, Store
+from streaming.upstream.estimate import complete_usage, estimate_input, estimate_tokens
 from streaming.upstream.ports import (
     ChatRequest,
     Chunk,
@@ -54,11 +56,14 @@ from streaming.upstream.ports import (
     UpstreamCall,
     UsageChunk,
 )
+from streaming.upstream.turns import AtOnce, Place
 
 logger = logging.getLogger(__name__)
 
 # Finds the upstream for a job and words the request; raises UpstreamError when that is impossible.
 Prepare: TypeAlias = Callable[[Job], tuple[Upstream, ChatRequest]]
+# Asks for a place among those who wait for a job's model.
+Queue: TypeAlias = Callable[[Job], Place]
 
 CLOSE_PROOF_S = 2.0
 # Repeating a call is only safe while nothing of its answer was seen, and costs the operator money.
@@ -105,31 +110,56 @@ class Driver:
         self._renderer = BlockRenderer()
         self._render_timer: asyncio.TimerHandle | None = None
         self._text: list[str] = []
+        self._beside: list[str] = []  # Reasoning and arguments of tools: tokens that are no text.
         self._blocks: list[Block] = []
         self._usage: UsageChunk | None = None
         self._begun = False
         self._stop = asyncio.Event()
         self._interrupted = False
 
-    async def run(self, prepare: Prepare) -> None:
-        """Drive from the first event to the terminal one."""
+    async def run(self, prepare: Prepare, queue: Queue = lambda _: AtOnce()) -> None:
+        """Wait in the queue, then drive from the first event to the terminal one."""
         self._appender.open(self._journal, self._stop.set)
+        place = queue(self._job)
         try:
-            if not await self._store.begin(self._job.ref.gen, self._journal.attempt):
-                return
-            await self._drive(prepare)
+            if await self._turn_came(place) and await self._store.begin(self._job.ref.gen, self._journal.attempt):
+                await self._drive(prepare)
         finally:
+            place.give_back()
             self._cancel_render_timer()
             self._appender.close(self._journal)
+
+    @property
+    def ref(self) -> Ref:
+        return self._job.ref
 
     def look(self) -> None:
         """A hint that a cancel may have been asked for: ask the log now."""
         self._appender.write(self._journal)
 
+    def abandon(self) -> None:
+        """The generation was deleted: close the upstream, and write nothing more."""
+        self._journal.fenced = True
+        self._stop.set()
+
     def interrupt(self) -> None:
         """End as interrupted: this process must go."""
         self._interrupted = True
         self._stop.set()
+
+    async def _turn_came(self, place: Place) -> bool:
+        """
+        Wait for the turn, or for a cancel, which needs none.
+
+        The generation is still queued: the database says so, and the log has no event of it. So when
+        this process must go, whoever takes the lease next begins anew, and nothing was lost.
+        """
+        stopping: asyncio.Future[Any] = asyncio.create_task(self._stop.wait(), name=f"stop {self._job.ref.gen}")
+        try:
+            await asyncio.wait({place.granted, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+        return self._journal.cancel is not None or not self._stop.is_set()
 
     async def _drive(self, prepare: Prepare) -> None:
         if self._journal.cancel is not None:
@@ -144,7 +174,7 @@ class Driver:
             await self._end(self._failed(exc))
             return
         if self._journal.fenced:
-            logger.warning("generation %s: a newer driver took over; this one stops", self._job.ref.gen)
+            logger.warning("generation %s: taken over or deleted; this driver stops", self._job.ref.gen)
         elif self._journal.cancel is not None:
             await self._end(self._cancelled("closed" if closed else "unproven"))
         elif finish is None:
@@ -208,8 +238,10 @@ class Driver:
             case TextChunk(text=text):
                 self._take_text(_valid(text))
             case ReasoningChunk(text=text):
+                self._beside.append(text)
                 self._content(ReasoningDelta(_valid(text)))
             case ToolChunk(call=call, arguments=arguments, name=name):
+                self._beside.append(arguments)
                 self._content(ToolDelta(call, _valid(arguments), name))
             case ToolCompleteChunk(call=call, name=name, arguments=arguments):
                 self._content(ToolComplete(call, name, _valid(arguments)))
@@ -268,9 +300,8 @@ class Driver:
         """Show the whole text, let the database commit the end, then write the terminal event."""
         self._cancel_render_timer()
         self._show(self._renderer.finish())
-        if self._usage is not None:
-            known = self._usage
-            self._record(Usage("upstream", known.input, known.output, known.cached, known.reasoning))
+        if self._usage is not None or self._begun or "connected_at" in self._timings.marks:
+            self._record(self._used(finished=isinstance(terminal, Done)))
         await self._appender.flush(self._journal)
         if self._journal.fenced:
             return
@@ -278,6 +309,14 @@ class Driver:
         if await self._commit(outcome):
             self._record(terminal)
             await self._appender.flush(self._journal)
+
+    def _used(self, *, finished: bool) -> Usage:
+        known = self._usage or UsageChunk()
+        source = "upstream"
+        if not finished or known.input is None or known.output is None:
+            read, written = estimate_input(self._job.messages), estimate_tokens("".join((*self._beside, *self._text)))
+            source, known = complete_usage(known, read=read, written=written, finished=finished)
+        return Usage(source, known.input, known.output, known.cached, known.reasoning)
 
     async def _commit(self, outcome: Outcome) -> bool:
         """Commit the end, however long the database is away: the lease is renewed meanwhile."""

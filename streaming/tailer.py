@@ -16,8 +16,9 @@ from streaming.log.ports import Kind, Log, Logged
 logger = logging.getLogger(__name__)
 
 BLOCK_MS = 3_000
-# Between two reads. What came meanwhile is read together, which costs less for each event.
-PACE_S = 0.004
+# Between two reads, for each log that is watched, within bounds: naming many logs in a read costs more
+# than waiting a little for more to read. The upper bound is the time of one frame.
+PACE_S, PACE_MIN_S, PACE_MAX_S = 0.0001, 0.001, 0.016
 RETRY_S = (0.05, 0.2, 0.5, 1.0)
 _STILL_BLOCKED_S = 0.005
 
@@ -106,7 +107,7 @@ class Tailer:
                 failures = 0
                 for conversation, logged in news.items():
                     self._hand_out(conversation, logged)
-                await asyncio.sleep(PACE_S)
+                await asyncio.sleep(min(max(PACE_MIN_S, PACE_S * len(self._watched)), PACE_MAX_S))
         finally:
             await self._tail.close()
 

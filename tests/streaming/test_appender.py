@@ -1,0 +1,75 @@
+"""An appender writes at once when idle, and in batches under load."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+
+import pytest
+
+from streaming.appender import BATCHES_A_SECOND, Appender
+from streaming.events import TextDelta
+from streaming.journal import Journal
+from streaming.log.memory import MemoryLog
+from streaming.log.ports import Kind
+from tests.streaming.fakes import until
+from tests.streaming.logs import START, new_ref
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    ticks = itertools.count(1)
+    return MemoryLog(lambda: next(ticks))
+
+
+@pytest.fixture
+async def appender(log: MemoryLog) -> AsyncIterator[Appender]:
+    made = Appender(log)
+    running = asyncio.create_task(made.run())
+    yield made
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def opened(log: MemoryLog, appender: Appender) -> Journal:
+    ref = new_ref()
+    journal = Journal(ref, (await log.claim(ref, 0)).attempt)
+    appender.open(journal, lambda: None)
+    journal.record(START)
+    await appender.flush(journal)
+    return journal
+
+
+def deltas(log: MemoryLog, journal: Journal) -> list[str]:
+    return [one.entry.payload for one in log._logs[journal.ref.conversation] if one.entry.kind is Kind.TEXT]
+
+
+async def test_a_lone_generation_is_written_token_by_token(log: MemoryLog, appender: Appender) -> None:
+    journal = await opened(log, appender)
+    for word in "abc":
+        journal.record(TextDelta(word))
+        appender.write(journal)
+        await until(lambda: journal.settled)
+    assert deltas(log, journal) == ["a", "b", "c"]
+
+
+async def test_beside_many_others_neighbouring_tokens_are_joined(log: MemoryLog, appender: Appender) -> None:
+    journal = await opened(log, appender)
+    for _ in range(BATCHES_A_SECOND):  # Now each has its turn once a second.
+        appender.open(Journal(new_ref(), 1), lambda: None)
+    for word in "abc":
+        journal.record(TextDelta(word))
+        appender.write(journal)
+        await asyncio.sleep(0)
+    await until(lambda: journal.settled)
+    assert deltas(log, journal) == ["abc"]
+
+
+async def test_a_flush_does_not_wait_for_its_turn(log: MemoryLog, appender: Appender) -> None:
+    journal = await opened(log, appender)
+    appender._open[journal].written_at += 3600  # Its turn is an hour away.
+    journal.record(TextDelta("a"))
+    appender.write(journal)
+    await appender.flush(journal)
+    assert deltas(log, journal) == ["a"]
