@@ -1,12 +1,22 @@
-"""What the operator sees: everything, and changes nothing."""
+"""What the operator sees: everything. They change nothing, but may stop an answer."""
 
 from __future__ import annotations
 
-from django.contrib import admin
+import asyncio
+from collections.abc import Sequence
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from chatapp.models import Conversation, EventArchive, Generation, Turn
+from chatapp.wiring import web
+from streaming.errors import LogUnavailable
+from streaming.lifecycle import LIVE
+from streaming.log.ports import Ref
+
+BY_OPERATOR = "operator"
 
 
 class ReadOnly:
@@ -20,6 +30,10 @@ class ReadOnly:
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
         return False
+
+
+async def _stop(refs: Sequence[Ref]) -> None:
+    await asyncio.gather(*(web().cancel(ref, BY_OPERATOR) for ref in refs))
 
 
 class TurnInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
@@ -43,6 +57,20 @@ class GenerationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ("id", "conversation__id", "text")
     date_hierarchy = "queued_at"
     exclude = ("blocks",)
+    actions = ("stop",)
+
+    @admin.action(description="Stop the selected answers", permissions=["stop"])
+    def stop(self, request: HttpRequest, chosen: QuerySet[Generation]) -> None:
+        refs = [row.ref for row in chosen.filter(state__in=sorted(LIVE))]
+        try:
+            async_to_sync(_stop)(refs)
+        except LogUnavailable:
+            self.message_user(request, "The log cannot be reached; nothing was asked to stop.", messages.ERROR)
+        else:
+            self.message_user(request, f"{len(refs)} answers were asked to stop.")
+
+    def has_stop_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Generation]:
         return super().get_queryset(request).select_related("conversation", "turn", "pane")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from channels.routing import ProtocolTypeRouter
 from django.core.asgi import get_asgi_application
@@ -13,5 +14,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatapp.settings")
 _pages = get_asgi_application()
 
 from chatapp.consumers import application as _sockets  # noqa: E402
+from chatapp.daphne import leave_politely  # noqa: E402
+from chatapp.leaving import leaving  # noqa: E402
 
-application = ProtocolTypeRouter({"http": _pages, "websocket": _sockets})
+_routed = ProtocolTypeRouter({"http": _pages, "websocket": _sockets})
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    with leaving.visit():
+        await _routed(scope, receive, send)
+
+
+leave_politely()

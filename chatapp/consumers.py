@@ -23,9 +23,10 @@ from chatapp.database import in_database
 from chatapp.ending import end
 from chatapp.errors import Problem
 from chatapp.following import Rights, cursor_of, frames_of
+from chatapp.leaving import Left, leaving
+from chatapp.metrics import Sent
 from chatapp.origins import origin_is_allowed, parse_origin
 from chatapp.owners import owner_of_session
-from chatapp.streams import open_stream
 from chatapp.wiring import web
 from streaming.errors import LogUnavailable, ProtocolError
 from streaming.follower import MAX_UNACKNOWLEDGED_BYTES, Follower
@@ -38,7 +39,10 @@ MAX_MESSAGE = 4 * 1024
 MAX_BURST = 6_000
 MESSAGES_PER_S = 200
 
-BAD_MESSAGE, NOT_FOUND, TOO_MANY, TRY_LATER, FAULT, GONE = 4400, 4404, 4429, 1013, 1011, 1000
+# Daphne refuses to send the registered codes 1011 to 1013, so these are private ones: HTTP's, after a 4.
+BAD_MESSAGE, NOT_FOUND, TOO_MANY, FAULT, RESTART, TRY_LATER = 4400, 4404, 4429, 4500, 4502, 4503
+GONE = 1000
+_SENT = Sent("websocket")
 _CODES = {"invalid_cursor": BAD_MESSAGE, "not_found": NOT_FOUND, "too_many_streams": TOO_MANY}
 
 
@@ -52,7 +56,10 @@ async def follow(scope: Any, receive: Any, send: Any) -> None:
     await receive()
     await send({"type": "websocket.accept"})
     try:
-        code = await _serve(scope, receive, send)
+        with leaving.interruptible():
+            code = await _serve(scope, receive, send)
+    except Left:
+        code = RESTART
     except Problem as exc:
         code = _CODES[exc.code]
     except LogUnavailable:
@@ -71,7 +78,7 @@ async def _serve(scope: Any, receive: Any, send: Any) -> int:
     query = parse_qs(scope["query_string"].decode("latin-1"))
     cursor = cursor_of(query.get("cursor", [""])[0])
     rights = Rights(session_key, owner, conversation)
-    stream = open_stream(owner)
+    stream = await web().streams.open(owner)
     try:
         async with Follower(
             web().tailer, web().log, str(conversation), cursor, names, max_unacknowledged_bytes=MAX_UNACKNOWLEDGED_BYTES
@@ -97,6 +104,7 @@ async def _send_frames(follower: Follower, rights: Rights, send: Any) -> int:
             if not await rights.hold():
                 return NOT_FOUND
             await send({"type": "websocket.send", "text": frame.text})
+            _SENT.count(len(frame.text))
     return TRY_LATER
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.timezone import now
 
 from chatapp.errors import Problem, not_found
+from chatapp.limits import check_running
 from chatapp.models import Conversation, Generation, Pane, Turn
 from chatapp.owners import Owner
 from chatapp.parsing import NewTurn, PaneChoice, title_from
 from streaming.lifecycle import LIVE
-from streaming.log.ports import Ref
+from streaming.log.ports import RETENTION_MS, Ref
 
 _LIVE = sorted(LIVE)
 
@@ -54,7 +57,7 @@ def rename(owner: Owner, conversation: uuid.UUID, title: str) -> Conversation:
 
 
 def generation_of(owner: Owner, gen: uuid.UUID) -> Generation:
-    row = Generation.objects.filter(owner.owns("conversation__"), pk=gen).select_related("pane").first()
+    row = Generation.objects.filter(owner.owns("conversation__"), pk=gen).select_related("pane", "turn").first()
     if row is None:
         raise not_found()
     return row
@@ -65,8 +68,24 @@ def live_refs(owner: Owner, conversation: uuid.UUID) -> list[Ref]:
     return [row.ref for row in rows.only("conversation_id", "number")]
 
 
-def delete(owner: Owner, conversation: uuid.UUID) -> None:
-    _find(owner, conversation).delete()
+def delete(owner: Owner, conversation: uuid.UUID) -> list[Ref]:
+    """Delete all of it. Gives the generations of which the log may still hold something."""
+    found = _find(owner, conversation)
+    in_log = Q(state__in=_LIVE) | Q(ended_at__gte=now() - timedelta(milliseconds=2 * RETENTION_MS))
+    refs = [row.ref for row in found.generations.filter(in_log).only("conversation_id", "number")]
+    found.delete()
+    return refs
+
+
+def earlier_turn(owner: Owner, conversation: uuid.UUID, wanted: NewTurn) -> AddedTurn | None:
+    """
+    Give what the same request added before.
+
+    Raises:
+        Problem: `not_found` or `key_reused`.
+    """
+    earlier = _find(owner, conversation).turns.filter(key=wanted.key).first()
+    return None if earlier is None else _repeated(earlier, wanted)
 
 
 def add_turn(
@@ -80,7 +99,7 @@ def add_turn(
     together with its model's own, and raises a Problem for a model that cannot be used.
 
     Raises:
-        Problem: `not_found`, `key_reused`, `turn_running`, or what `effective` raises.
+        Problem: `not_found`, `key_reused`, `turn_running`, `too_many_running`, or what `effective` raises.
     """
     with transaction.atomic():
         found = _find(owner, conversation, lock=True)
@@ -91,6 +110,7 @@ def add_turn(
         params = [effective(choice) for choice in wanted.panes]
         if found.generations.filter(state__in=_LIVE).exists():
             raise Problem("turn_running", "Answers are still being written here. Stop them, or wait for their end.")
+        check_running(owner, len(wanted.panes))
         return _add(found, wanted, params)
 
 

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
+
+Network: TypeAlias = IPv4Network | IPv6Network
 
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
@@ -76,6 +80,19 @@ def read_list(name: str, default: Sequence[str] = (), *, environ: Mapping[str, s
     if "" in values:
         raise ImproperlyConfigured(f"{name} has an empty place between its commas: {text!r}.")
     return values
+
+
+def read_networks(name: str, default: Sequence[str], *, environ: Mapping[str, str] = os.environ) -> list[Network]:
+    """
+    Read addresses and networks (`10.0.0.0/8`) with commas between them.
+
+    Raises:
+        ImproperlyConfigured: one of them is neither.
+    """
+    try:
+        return [ip_network(text) for text in read_list(name, default, environ=environ)]
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name} must name addresses or networks: {exc}.") from exc
 
 
 def read_path(name: str, default: Path, *, environ: Mapping[str, str] = os.environ) -> Path:

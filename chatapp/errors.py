@@ -27,8 +27,15 @@ STATUS = {
     "not_found": 404,
     "method_not_allowed": 405,
     "turn_running": 409,
+    "answer_running": 409,
+    "answer_whole": 409,
+    "nothing_to_continue": 409,
+    "turn_passed": 409,
     "body_too_large": 413,
     "key_reused": 422,
+    "too_many_conversations": 429,
+    "too_many_prompts": 429,
+    "too_many_running": 429,
     "too_many_streams": 429,
     "internal_error": 500,
     "log_unavailable": 503,
@@ -39,7 +46,8 @@ class Problem(Exception):
     """
     Ends a request with a problem document. `detail` is a sentence for the person.
 
-    `members` are further members of the document, such as `field` or `reason`.
+    `members` are further members of the document, such as `field` or `reason`. `retry_after`, in
+    seconds, is sent as the header of that name too.
     """
 
     def __init__(self, code: str, detail: str, **members: Any) -> None:

@@ -25,6 +25,11 @@ class Owner:
     def key(self) -> str:
         return f"user:{self.user}" if self.user is not None else f"guest:{self.guest}"
 
+    @property
+    def role(self) -> str:
+        """Say what they are in the words of a cancel request, which names nobody."""
+        return "user" if self.user is not None else "guest"
+
     def owns(self, prefix: str = "") -> Q:
         """Narrow a query to what is theirs. `prefix` leads from the queried model to the conversation."""
         if self.user is not None:

@@ -71,7 +71,7 @@ def parse_turn(data: dict[str, Any]) -> NewTurn:
     if len(prompt) > MAX_PROMPT:
         detail = f"The prompt has {len(prompt):,} characters; at most {MAX_PROMPT:,} are allowed."
         raise Problem("prompt_too_long", detail, field="prompt")
-    return NewTurn(prompt, _panes(data.get("panes")), _key(data.get("key")))
+    return NewTurn(prompt, _panes(data.get("panes")), parse_key(data))
 
 
 def parse_title(data: dict[str, Any]) -> str:
@@ -117,8 +117,9 @@ def _uuid(value: dict[str, Any], where: str) -> uuid.UUID:
         raise invalid(f"{where}.id", f"{where}.id must be a UUID.") from exc
 
 
-def _key(value: Any) -> str:
+def parse_key(data: dict[str, Any]) -> str:
     """Check the key that makes posting idempotent. Without one the request is one of a kind."""
+    value = data.get("key")
     if value is None:
         return str(uuid.uuid4())
     if not isinstance(value, str) or not _KEY.fullmatch(value):

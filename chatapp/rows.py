@@ -60,8 +60,10 @@ def snapshot_of(row: Generation) -> Snapshot:
 
 def merged(row: Generation, logged: Snapshot | None) -> Snapshot:
     """Choose what to show of a live generation: its log, and before the log's first event its row."""
-    if logged is None or logged.seq == 0:
+    if logged is None:
         return _unheard(row)
+    if logged.seq == 0:
+        return replace(_unheard(row), cancel_requested=logged.cancel_requested)
     # One that ends before it starts has no event that says these.
     return replace(logged, model=row.model, pane=str(row.pane.uuid), params=row.params)
 

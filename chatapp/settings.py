@@ -14,7 +14,7 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF, STRICT_DYNAMIC
 
-from chatapp.env import read_bool, read_int, read_list, read_path, read_secret, read_str
+from chatapp.env import read_bool, read_int, read_list, read_networks, read_path, read_secret, read_str
 from chatapp.redisurl import broker_url, client_url
 from chatapp.secretkey import kept_key
 
@@ -182,6 +182,12 @@ WORKER_STREAMS = read_int("SIDESTREAM_WORKER_STREAMS", 100, minimum=1, maximum=1
 # How long a worker that was told to stop lets its generations go on.
 DRAIN_GRACE_S = read_int("SIDESTREAM_DRAIN_GRACE_S", 30, minimum=0)
 
+# What one owner may take, over all web processes; 0 means as much as they like.
+MAX_RUNNING = read_int("SIDESTREAM_MAX_RUNNING", 16, minimum=0)
+MAX_STREAMS = read_int("SIDESTREAM_MAX_STREAMS", 32, minimum=0)
+PROMPTS_PER_MINUTE = read_int("SIDESTREAM_PROMPTS_PER_MINUTE", 30, minimum=0)
+CONVERSATIONS_PER_MINUTE = read_int("SIDESTREAM_CONVERSATIONS_PER_MINUTE", 20, minimum=0)
+
 # Celery takes a message early: what it says is in the database already, and messages may come twice
 # or never. Results and retries are not its business here.
 CELERY_TASK_IGNORE_RESULT = True
@@ -196,6 +202,11 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # Its default gives up after 100.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_keepalive": True, "health_check_interval": 10}
+
+# Who may read /metrics: whoever has the token, or comes from these addresses. With a token, only it counts
+# unless addresses are named too.
+METRICS_TOKEN = read_secret("SIDESTREAM_METRICS_TOKEN")
+METRICS_FROM = read_networks("SIDESTREAM_METRICS_FROM", [] if METRICS_TOKEN else ["127.0.0.1", "::1"])
 
 LOGGING: dict[str, Any] = {
     "version": 1,

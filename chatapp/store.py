@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from django.db import transaction
 from django.db.models import Q
@@ -61,7 +62,9 @@ class DjangoStore:
             return None
         instructions = self._instructions()
         budget = instructions.prompt_budget(row.model, row.params.get("max_tokens"))
-        history = messages(instructions.system(row.model), _exchanges(row), row.turn.prompt, budget)
+        history = messages(
+            instructions.system(row.model), _exchanges(row), row.turn.prompt, budget, to_continue=_to_continue(row)
+        )
         return Job(
             ref=row.ref, state=State(row.state), attempt=row.attempt, pane=str(row.pane.uuid), model=row.model,
             params=row.params, messages=history, queued_at=epoch_ms(row.queued_at),
@@ -69,14 +72,41 @@ class DjangoStore:
 
 
 def _exchanges(row: Generation) -> list[Exchange]:
-    """Read a pane's earlier turns, oldest first. Of several answers to one turn the newest counts."""
+    """Read a pane's earlier turns, oldest first. Of several answers to one turn the newest that has text counts."""
     earlier = Generation.objects.filter(pane_id=row.pane_id, turn__index__lt=row.turn.index).exclude(state__in=_LIVE)
-    columns = ("turn_id", "turn__prompt", "text", "state")
-    newest = {
-        turn: Exchange(prompt, text, state == State.COMPLETED)
-        for turn, prompt, text, state in earlier.order_by("turn__index", "number").values_list(*columns)
-    }
+    columns = ("pk", "turn_id", "turn__prompt", "text", "state", "continues_id")
+    rows = list(earlier.order_by("turn__index", "number").values_list(*columns))
+    known = {pk: _Answer(text, continues) for pk, _, _, text, _, continues in rows}
+    newest: dict[uuid.UUID, Exchange] = {}
+    for pk, turn, prompt, text, state, _ in rows:
+        if text or turn not in newest:
+            answer, *continued = _chain(pk, known)
+            newest[turn] = Exchange(prompt, answer, state == State.COMPLETED, tuple(continued))
     return list(newest.values())
+
+
+def _to_continue(row: Generation) -> list[str]:
+    """Give the texts that a continuation goes on from, oldest first."""
+    if row.continues_id is None:
+        return []
+    siblings = Generation.objects.filter(turn_id=row.turn_id, pane_id=row.pane_id)
+    known = {pk: _Answer(text, continues) for pk, text, continues in siblings.values_list("pk", "text", "continues_id")}
+    return _chain(row.continues_id, known)
+
+
+class _Answer(NamedTuple):
+    text: str
+    continues: uuid.UUID | None
+
+
+def _chain(pk: uuid.UUID, known: Mapping[uuid.UUID, _Answer]) -> list[str]:
+    """Give an answer's text, and before it the texts of those that it continues."""
+    texts: list[str] = []
+    at: uuid.UUID | None = pk
+    while at is not None:
+        texts.insert(0, known[at].text)
+        at = known[at].continues
+    return texts
 
 
 def _begin(gen: str, attempt: int) -> bool:

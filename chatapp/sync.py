@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Prefetch
 
+from chatapp.admission import places
 from chatapp.database import in_database
 from chatapp.errors import not_found
 from chatapp.models import Conversation, Generation, Pane, Turn
@@ -15,6 +16,7 @@ from chatapp.models.conversation import epoch_ms
 from chatapp.owners import Owner
 from chatapp.rows import freshly_rendered, merged, snapshot_of
 from streaming.events import VERSION, Json
+from streaming.lifecycle import State
 from streaming.log.ports import Log
 from streaming.snapshot import Snapshot, snapshot_to_dict
 
@@ -26,6 +28,7 @@ class Rows:
     conversation: Conversation
     panes: Sequence[Pane]
     turns: Sequence[Turn]
+    places: Mapping[str, int] = field(default_factory=dict)  # of those that wait, whosever they are
 
     def generations(self) -> Iterable[Generation]:
         return (row for turn in self.turns for row in turn.generations.all())
@@ -51,22 +54,41 @@ async def sync_document(log: Log, owner: Owner, conversation: uuid.UUID) -> dict
         "conversation": rows.conversation.to_dict(),
         "cursor": cursor,
         "panes": [pane.to_dict() for pane in rows.panes],
-        "turns": [_turn(turn, logged) for turn in rows.turns],
+        "turns": [_turn(turn, logged, rows.places) for turn in rows.turns],
     }
 
 
 def turn_document(owner: Owner, conversation: uuid.UUID, turn: uuid.UUID) -> dict[str, Json]:
     """Build one turn's part of the document from the database alone, as of a turn that was just added."""
-    return _turn(_read(owner, conversation, turn).turns[0], {})
+    rows = _read(owner, conversation, turn)
+    return _turn(rows.turns[0], {}, rows.places)
 
 
-def _turn(turn: Turn, logged: Mapping[int, Snapshot]) -> dict[str, Json]:
+def turn_with(row: Generation) -> dict[str, Json]:
+    """Build a turn's part of the document with one generation only: all that is new in it."""
+    place = places().get(str(row.pk))
+    return {**_head(row.turn), "generations": [generation_document(row, snapshot_of(row), place)]}
+
+
+def generation_document(row: Generation, snapshot: Snapshot, place: int | None) -> dict[str, Json]:
+    """Build a generation's part: its snapshot, and what only its row knows."""
     return {
-        "id": str(turn.pk),
-        "prompt": turn.prompt,
-        "created_at": epoch_ms(turn.created_at),
-        "generations": [snapshot_to_dict(_snapshot(row, logged)) for row in turn.generations.all()],
+        **snapshot_to_dict(snapshot),
+        "number": row.number,
+        "continues": str(row.continues_id) if row.continues_id else None,
+        "place": place if snapshot.state is State.QUEUED else None,
     }
+
+
+def _turn(turn: Turn, logged: Mapping[int, Snapshot], line: Mapping[str, int]) -> dict[str, Json]:
+    generations = [
+        generation_document(row, _snapshot(row, logged), line.get(str(row.pk))) for row in turn.generations.all()
+    ]
+    return {**_head(turn), "generations": generations}
+
+
+def _head(turn: Turn) -> dict[str, Json]:
+    return {"id": str(turn.pk), "prompt": turn.prompt, "created_at": epoch_ms(turn.created_at)}
 
 
 def _snapshot(row: Generation, logged: Mapping[int, Snapshot]) -> Snapshot:
@@ -81,6 +103,8 @@ def _read(owner: Owner, conversation: uuid.UUID, turn: uuid.UUID | None = None) 
     turns = found.turns.prefetch_related(generations)
     panes = found.panes.filter(active=True)
     rows = Rows(found, list(panes), list(turns if turn is None else turns.filter(pk=turn)))
+    if any(row.state == State.QUEUED for row in rows.generations()):
+        rows = replace(rows, places=places())
     stale = freshly_rendered(rows.generations())
     if stale:
         Generation.objects.bulk_update(stale, ["blocks", "render_version"])

@@ -7,17 +7,21 @@ import logging
 import os
 import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Self
 
 from django.conf import settings
 from redis.asyncio import Redis
 
 from chatapp import presence
+from chatapp.admission import line
+from chatapp.database import in_database
 from chatapp.dispatch import dispatcher
 from chatapp.ending import end
 from chatapp.offer import Offer, OfferFile
+from chatapp.slots import Slots
 from chatapp.store import DjangoStore
+from chatapp.streams import Streams
 from chatapp.upstreams import Upstreams
 from streaming.cancel import request_cancel
 from streaming.lifecycle import State
@@ -54,21 +58,26 @@ class Web:
     store: DjangoStore
     tailer: Tailer
     redis: Redis
-    _tailing: asyncio.Task[None]
+    streams: Streams
+    _serving: tuple[asyncio.Task[None], ...]
 
     @classmethod
     def build(cls) -> Self:
         log = RedisLog.connect(settings.REDIS_URL)
         tailer = Tailer(log)
+        redis = presence.connect(settings.REDIS_URL)
+        streams = Streams(redis)
         tailing = asyncio.create_task(_tail(tailer), name="tailer")
-        return cls(log, DjangoStore(offer), tailer, presence.connect(settings.REDIS_URL), tailing)
+        counting = asyncio.create_task(streams.run(), name="streams")
+        return cls(log, DjangoStore(offer), tailer, redis, streams, (tailing, counting))
 
     async def cancel(self, ref: Ref, by: str) -> State:
         """Ask a generation to stop; give its state afterwards."""
         return await request_cancel(self.log, self.store, ref, by, clock)
 
     async def close(self) -> None:
-        await end(self._tailing)
+        await end(*self._serving)
+        await self.streams.forget()
         await self.log.close()
         await self.redis.aclose()
 
@@ -79,6 +88,7 @@ class Worker:
 
     log: Log
     runtime: Runtime
+    slots: Slots
     redis: Redis
 
     @classmethod
@@ -86,7 +96,8 @@ class Worker:
         log = RedisLog.connect(settings.REDIS_URL)
         prepare = Upstreams(offer, os.environ).prepare
         runtime = Runtime(log, DjangoStore(offer), prepare, dispatcher.send, clock)
-        return cls(log, runtime, presence.connect(settings.REDIS_URL))
+        slots = Slots(runtime.drive, partial(in_database, line), settings.WORKER_STREAMS)
+        return cls(log, runtime, slots, presence.connect(settings.REDIS_URL))
 
     async def close(self) -> None:
         await self.log.close()

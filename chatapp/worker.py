@@ -35,10 +35,9 @@ class Host:
         self._ready.wait()
 
     def drive(self, gen: str) -> None:
-        """Wait until the generation is driven to its end, or is not this process's to drive."""
-        worker = self._alive()
+        """Wait until this generation, or one that comes before it, is driven to its end; or none is this process's."""
         try:
-            self._submit(worker.runtime.drive(gen)).result()
+            self._submit(self._alive().slots.fill(gen)).result()
         except CancelledError:
             logger.warning("generation %s: this worker stopped before its end", gen)
 

@@ -178,16 +178,26 @@ class BlockView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn was added to the conversation; `turn` is its part of the sync document."""
+    """A turn was added, or has one more generation; `turn` is its part of the sync document, with what is new."""
 
     type: ClassVar[str] = "turn"
     turn: Mapping[str, Json]
 
 
-_T = TypeVar("_T", bound=Body | BlockView | TurnView)
+@dataclass(frozen=True, slots=True)
+class CancelView:
+    """Somebody asked a generation to stop. The driver answers with the terminal event."""
 
-View: TypeAlias = BlockView | TurnView
-VIEWS: dict[str, type[View]] = {cls.type: cls for cls in (BlockView, TurnView)}
+    type: ClassVar[str] = "cancel"
+    gen: str
+    at: int  # epoch milliseconds, by the log's clock
+    by: str  # user, guest or operator
+
+
+View: TypeAlias = BlockView | TurnView | CancelView
+VIEWS: dict[str, type[View]] = {cls.type: cls for cls in (BlockView, TurnView, CancelView)}
+
+_T = TypeVar("_T", bound=Body | View)
 
 
 def body_to_dict(body: Body | View) -> dict[str, Json]:

@@ -58,20 +58,20 @@ class Runtime:
             for part in (self._appender.run(), self._listen(), self._reap()):
                 group.create_task(part)
 
-    async def drive(self, gen: str) -> None:
+    async def drive(self, gen: str) -> bool:
         """
         Drive a generation to its end, or end or repair one whose driver is gone.
 
-        Returns at once when it is not this process's turn: unknown, held by another, ended, draining.
+        Gives False at once when it is not this process's turn: unknown, held by another, ended, draining.
         """
         if self._draining or gen in self._drivers:
-            return
+            return False
         job = await self._store.job(gen)
         if job is None:
-            return
+            return False
         claim = await self._log.claim(job.ref, job.attempt)
         if not claim.granted:
-            return
+            return False
         if job.state in TERMINAL:
             outcome = await self._store.ended(gen)
             if outcome is not None:
@@ -82,6 +82,7 @@ class Runtime:
             journal = Journal(job.ref, claim.attempt)
             journal.cancel = claim.cancel
             await self._host(job, journal)
+        return True
 
     async def drain(self, grace_s: float) -> None:
         """Take no more; let drivers finish for `grace_s`, then end the rest as interrupted."""
@@ -135,7 +136,9 @@ class Runtime:
                 logger.exception("the reaper failed; it looks again in %s s", REAP_S)
 
     async def _look_for_the_lost(self) -> None:
-        live = [one for one in await self._store.live() if one.ref.gen not in self._drivers]
+        listed = await self._store.live()
+        await self._let_go_of_the_deleted({one.ref.gen for one in listed})
+        live = [one for one in listed if one.ref.gen not in self._drivers]
         leases = await self._log.leases([one.ref for one in live])
         for one, todo in self._watch.judge(live, leases, self._clock()):
             if todo is Todo.DISPATCH:
@@ -145,6 +148,17 @@ class Runtime:
                 task = asyncio.create_task(self._take_over(one), name=f"take over {one.ref.gen}")
                 self._taking.add(task)
                 task.add_done_callback(self._taking.discard)
+
+    async def _let_go_of_the_deleted(self, listed: set[str]) -> None:
+        """Whoever deletes fences the driver at once. This finds it where Redis was away, or a row went otherwise."""
+        for driver in [driver for gen, driver in self._drivers.items() if gen not in listed]:
+            # One that was claimed after the list was read has its row.
+            if await self._store.job(driver.ref.gen) is not None:
+                continue
+            try:
+                await self._log.remove(driver.ref.conversation, [driver.ref])
+            finally:
+                driver.abandon()
 
     async def _take_over(self, one: Live) -> None:
         logger.warning("generation %s: nobody drives it (state %s); taking over", one.ref.gen, one.state)

@@ -13,6 +13,7 @@ from streaming.errors import SequenceGap
 from streaming.events import (
     BlockView,
     Cancelled,
+    CancelView,
     Done,
     Error,
     Event,
@@ -28,7 +29,7 @@ from streaming.events import (
     Usage,
     body_to_dict,
 )
-from streaming.lifecycle import State, advance
+from streaming.lifecycle import TERMINAL, State, advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Snapshot:
     finish: str | None = None
     error: Mapping[str, Json] | None = None  # code, message, retryable, resumable
     cancel: Mapping[str, Json] | None = None  # reason, upstream, latency_ms
+    cancel_requested: Mapping[str, Json] | None = None  # at, by; None again once the terminal event has answered it
     resumed: int = 0  # how often the generation was resumed
     timings: Mapping[str, Json] = field(default_factory=dict)
     blocks: tuple[Block, ...] = ()
@@ -92,18 +94,28 @@ def fold(snapshot: Snapshot, event: Event) -> Snapshot:
         return snapshot
     if event.seq != snapshot.seq + 1:
         raise SequenceGap(snapshot.seq + 1, event.seq)
+    changes = _changes(snapshot, event)
     state = advance(snapshot.state, event.body)
-    return replace(snapshot, **_changes(snapshot, event), state=state, seq=event.seq, attempt=event.attempt)
+    if state in TERMINAL:
+        changes["cancel_requested"] = None
+    return replace(snapshot, **changes, state=state, seq=event.seq, attempt=event.attempt)
 
 
-def fold_view(snapshot: Snapshot, view: BlockView) -> Snapshot:
-    """Apply a view. One that is older than the newest applied changes nothing."""
+def fold_view(snapshot: Snapshot, view: BlockView | CancelView) -> Snapshot:
+    """Apply a view. A block that is older than the newest applied, or a request after the end, changes nothing."""
+    if isinstance(view, CancelView):
+        return snapshot if snapshot.state in TERMINAL else requested(snapshot, view.at, view.by)
     if view.after_seq < snapshot.rendered_seq:
         return snapshot
     blocks = list(snapshot.blocks)
     blocks.extend(Block("", sealed=False) for _ in range(len(blocks), view.index + 1))
     blocks[view.index] = Block(view.html, view.sealed)
     return replace(snapshot, blocks=tuple(blocks), shown=view.length, rendered_seq=view.after_seq)
+
+
+def requested(snapshot: Snapshot, at: int, by: str) -> Snapshot:
+    """Note that a live generation was asked to stop."""
+    return replace(snapshot, cancel_requested={"at": at, "by": by})
 
 
 def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Json]:
@@ -118,7 +130,8 @@ def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Json]:
             for t in snapshot.tools
         ],
         "steps": list(snapshot.steps), "usage": snapshot.usage, "finish": snapshot.finish,
-        "error": snapshot.error, "cancel": snapshot.cancel, "resumed": snapshot.resumed,
+        "error": snapshot.error, "cancel": snapshot.cancel, "cancel_requested": snapshot.cancel_requested,
+        "resumed": snapshot.resumed,
         "timings": dict(snapshot.timings),
         "blocks": [{"html": b.html, "sealed": b.sealed} for b in snapshot.blocks],
         "shown": snapshot.shown, "rendered_seq": snapshot.rendered_seq,

@@ -24,6 +24,8 @@ class Generation(models.Model):
 
     While it is live, the log holds what it says; the fields from `seq` on are written once, at its
     end. `render_version` 0 means that `blocks` must be made from `text` before they are shown.
+    `continues` names the answer whose text this one was given to go on from. `request` makes retry
+    and continue idempotent; it is empty for those that came with their turn.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -31,6 +33,9 @@ class Generation(models.Model):
     turn = models.ForeignKey(Turn, models.CASCADE, related_name="generations")
     pane = models.ForeignKey(Pane, models.CASCADE, related_name="generations")
     number = models.PositiveIntegerField()  # 1, 2, 3 … in the conversation
+    continues = models.ForeignKey("self", models.CASCADE, null=True, blank=True, related_name="+")
+    # The database knows the default too: web processes of the version before may still insert rows.
+    request = models.CharField(max_length=128, blank=True, default="", db_default="")
     model = models.CharField(max_length=200)
     params = models.JSONField(default=dict)
     state = models.CharField(max_length=20, default=State.QUEUED.value, choices=[(s.value, s.value) for s in State])
@@ -59,6 +64,9 @@ class Generation(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("conversation", "number"), name="generation_number"),
             models.CheckConstraint(name="generation_number_from_1", condition=models.Q(number__gte=1)),
+            models.UniqueConstraint(
+                fields=("conversation", "request"), name="generation_request", condition=~models.Q(request="")
+            ),
             models.CheckConstraint(
                 name="generation_ended_when_terminal",
                 condition=(_IS_LIVE & models.Q(ended_at__isnull=True))

@@ -11,26 +11,31 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from chatapp import conversations
+from chatapp.admission import places
+from chatapp.answers import Kind, Wish, add_answer, earlier_answer
+from chatapp.cancellation import cancellation_of
 from chatapp.database import in_database
 from chatapp.dispatch import dispatcher
-from chatapp.models import Conversation
+from chatapp.export import export as write_export
+from chatapp.limits import CONVERSATIONS, PROMPTS
+from chatapp.models import Conversation, Generation
 from chatapp.models.conversation import epoch_ms
 from chatapp.owners import NOBODY, Owner, owner_of, settle_guest
-from chatapp.parsing import parse_object, parse_title, parse_turn
+from chatapp.parsing import parse_key, parse_object, parse_title, parse_turn
 from chatapp.rows import merged, snapshot_of
-from chatapp.sync import sync_document, turn_document
+from chatapp.sync import generation_document, sync_document, turn_document, turn_with
 from chatapp.wiring import offer, web
 from streaming.errors import LogUnavailable
 from streaming.events import Json, dumps
-from streaming.lifecycle import TERMINAL, promise
+from streaming.lifecycle import TERMINAL, State, promise
 from streaming.log.codec import turn_notice
+from streaming.log.ports import Lease
 from streaming.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
 # Other tabs learn of a turn from the log. The one that asked is not kept waiting for that.
 ANNOUNCE_S = 2.0
-BY_USER = "user"
 
 
 async def viewer(request: HttpRequest) -> Owner:
@@ -53,6 +58,7 @@ async def create_conversation(request: HttpRequest) -> HttpResponse:
     owner = await viewer(request)
     if owner == NOBODY:
         owner = settle_guest(request.session)
+    await CONVERSATIONS.spend(web().redis, owner)
     made = await in_database(conversations.create_conversation, owner, title)
     return answer(_conversation(made), 201)
 
@@ -64,14 +70,17 @@ async def rename_conversation(request: HttpRequest, conversation: uuid.UUID) -> 
 
 
 async def delete_conversation(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
-    """Ask what still runs to stop, then delete all of it. A driver that finds its row gone stops too."""
-    owner = await viewer(request)
-    for ref in await in_database(conversations.live_refs, owner, conversation):
-        try:
-            await web().cancel(ref, BY_USER)
-        except LogUnavailable as exc:
-            logger.warning("generation %s: deleted, but not asked to stop: %s", ref.gen, exc)
-    await in_database(conversations.delete, owner, conversation)
+    """
+    Delete all of it: the rows, then what the log holds. That fences the drivers, which close their upstreams.
+
+    In this order nothing is taken over or written again: there is no row to do it for.
+    """
+    refs = await in_database(conversations.delete, await viewer(request), conversation)
+    try:
+        await web().log.remove(str(conversation), refs)
+    except LogUnavailable as exc:
+        # Drivers find the missing rows too, a little later.
+        logger.warning("conversation %s: deleted, but its log is not: %s", conversation, exc)
     return HttpResponse(status=204)
 
 
@@ -79,11 +88,21 @@ async def sync(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
     return answer(await sync_document(web().log, await viewer(request), conversation))
 
 
+async def export(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
+    form, partial = request.GET.get("format", "json"), request.GET.get("partial") == "1"
+    file = await in_database(write_export, await viewer(request), conversation, form, partial=partial)
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"', "Cache-Control": "no-store"}
+    return HttpResponse(file.content, content_type=file.content_type, headers=headers)
+
+
 async def add_turn(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
     """Store a turn, tell other tabs, then the workers: a page hears of a turn before its first event."""
     wanted = parse_turn(parse_object(request.body))
     owner = await viewer(request)
-    added = await in_database(conversations.add_turn, owner, conversation, wanted, offer().effective_params)
+    added = await in_database(conversations.earlier_turn, owner, conversation, wanted)
+    if added is None:
+        await PROMPTS.spend(web().redis, owner)
+        added = await in_database(conversations.add_turn, owner, conversation, wanted, offer().effective_params)
     turn = await in_database(turn_document, owner, conversation, added.turn)
     if added.is_new:
         await _announce(str(conversation), turn)
@@ -92,19 +111,54 @@ async def add_turn(request: HttpRequest, conversation: uuid.UUID) -> HttpRespons
     return answer({"turn": turn}, 201 if added.is_new else 200)
 
 
+async def retry(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
+    return await _answer_again(request, Wish(Kind.RETRY, gen, parse_key(parse_object(request.body))))
+
+
+async def go_on(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
+    return await _answer_again(request, Wish(Kind.CONTINUE, gen, parse_key(parse_object(request.body))))
+
+
+async def _answer_again(request: HttpRequest, wish: Wish) -> HttpResponse:
+    """Store another answer's generation, tell other tabs, then the workers."""
+    owner = await viewer(request)
+    row, is_new = await in_database(earlier_answer, owner, wish), False
+    if row is None:
+        await PROMPTS.spend(web().redis, owner)
+        added = await in_database(add_answer, owner, wish, offer().effective_params)
+        row, is_new = added.row, added.is_new
+    turn = await in_database(turn_with, row)
+    if is_new:
+        await _announce(row.ref.conversation, turn)
+        dispatcher.send(str(row.pk))
+    return answer({"generation": turn["generations"][0]}, 201 if is_new else 200)
+
+
 async def cancel(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
-    row = await in_database(conversations.generation_of, await viewer(request), gen)
-    state = await web().cancel(row.ref, BY_USER)
+    owner = await viewer(request)
+    row = await in_database(conversations.generation_of, owner, gen)
+    state = await web().cancel(row.ref, owner.role)
     return answer({"state": state.value}, 200 if state in TERMINAL else 202)
+
+
+async def cancel_all(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
+    """Ask everything that runs in a conversation to stop. 202 while any of it has not ended yet."""
+    owner = await viewer(request)
+    refs = await in_database(conversations.live_refs, owner, conversation)
+    states = await asyncio.gather(*(web().cancel(ref, owner.role) for ref in refs))
+    told = [{"id": ref.gen, "state": state.value} for ref, state in zip(refs, states, strict=True)]
+    return answer({"generations": told}, 200 if TERMINAL.issuperset(states) else 202)
 
 
 async def show_generation(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
     row = await in_database(conversations.generation_of, await viewer(request), gen)
-    snapshot = snapshot_of(row)
-    if row.is_live:
-        logged = (await web().log.snapshot(row.ref.conversation, [row.ref])).generations
-        snapshot = merged(row, logged.get(row.number))
-    return answer(_generation(snapshot))
+    if not row.is_live:
+        return answer(_generation(row, snapshot_of(row), None, None))
+    log = web().log
+    logged = (await log.snapshot(row.ref.conversation, [row.ref])).generations
+    (lease,) = await log.leases([row.ref])
+    place = (await in_database(places)).get(row.ref.gen) if row.state == State.QUEUED else None
+    return answer(_generation(row, merged(row, logged.get(row.number)), lease, place))
 
 
 async def _announce(conversation: str, turn: dict[str, Json]) -> None:
@@ -124,19 +178,15 @@ def _conversation(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _generation(snapshot: Snapshot) -> dict[str, Json]:
+def _generation(row: Generation, snapshot: Snapshot, lease: Lease | None, place: int | None) -> dict[str, Json]:
     unsettled = any(tool.outcome == "unknown" for tool in snapshot.tools)
+    document = generation_document(row, snapshot, place)
+    same = ("number", "continues", "place", "state", "model", "pane", "params", "finish", "usage", "timings", "error")
     return {
         "id": snapshot.gen,
-        "state": snapshot.state.value,
+        **{name: document[name] for name in same},
         "promise": promise(snapshot.state, unsettled_side_effect=unsettled),
-        "model": snapshot.model,
-        "pane": snapshot.pane,
-        "params": dict(snapshot.params),
         "text_length": len(snapshot.text),
-        "finish": snapshot.finish,
-        "usage": snapshot.usage,
-        "timings": dict(snapshot.timings),
-        "error": snapshot.error,
         "cancel": snapshot.cancel,
+        "cancellation": cancellation_of(snapshot, lease),
     }

@@ -52,15 +52,20 @@ def _listed(one: Conversation) -> dict[str, Any]:
 def _urls(conversation: uuid.UUID | None = None) -> dict[str, str]:
     """Give the addresses that scripts use; `{conversation}` and `{gen}` stand for ids they learn later."""
     urls = {"home": reverse("index"), "conversations": reverse("conversations"), "models": reverse("models")}
-    cancel = reverse("cancel", args=[uuid.UUID(int=0)]).replace(str(uuid.UUID(int=0)), "{gen}")
     if conversation is None:
-        turns = reverse("turns", args=[uuid.UUID(int=0)]).replace(str(uuid.UUID(int=0)), "{conversation}")
-        return {**urls, "turns": turns}
-    own = {name: reverse(name, args=[conversation]) for name in ("sync", "events", "turns")}
+        return {**urls, "turns": _pattern("turns", "{conversation}")}
+    own = {name: reverse(name, args=[conversation]) for name in ("sync", "events", "turns", "export")}
     return {
         **urls,
         **own,
-        "cancel": cancel,
+        **{name: _pattern(name, "{gen}") for name in ("generation", "cancel", "retry", "continue")},
+        "cancelAll": reverse("cancel-all", args=[conversation]),
         "conversation": reverse("api-conversation", args=[conversation]),
         "socket": f"/ws/conversations/{conversation}",
     }
+
+
+def _pattern(name: str, gap: str) -> str:
+    """Give the address of a route with a gap in the place of its id."""
+    nobody = uuid.UUID(int=0)
+    return reverse(name, args=[nobody]).replace(str(nobody), gap)

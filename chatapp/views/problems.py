@@ -38,7 +38,10 @@ def route(**methods: View) -> View:
 
 
 def response_of(problem: Problem) -> HttpResponse:
-    return JsonResponse(problem.to_dict(), status=problem.status, content_type="application/problem+json")
+    headers = {"Retry-After": str(problem.members["retry_after"])} if "retry_after" in problem.members else None
+    return JsonResponse(
+        problem.to_dict(), status=problem.status, content_type="application/problem+json", headers=headers
+    )
 
 
 async def no_such_route(_request: HttpRequest, **_: Any) -> HttpResponse:

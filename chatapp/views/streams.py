@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, Callable
+from random import randrange
 from time import monotonic
 
 from asgiref.sync import sync_to_async
@@ -15,8 +16,10 @@ from chatapp.database import in_database
 from chatapp.ending import is_told_to_end
 from chatapp.errors import Problem
 from chatapp.following import Rights, cursor_of, frames_of, refuse_foreign
+from chatapp.leaving import Left, leaving
+from chatapp.metrics import Sent
 from chatapp.owners import owner_of
-from chatapp.streams import Stream, open_stream
+from chatapp.streams import Stream
 from chatapp.wiring import web
 from streaming.follower import Follower, Frame
 from streaming.frames import as_ndjson, as_sse
@@ -26,7 +29,9 @@ from streaming.frames import as_ndjson, as_sse
 MAX_BYTES = 1024 * 1024
 MAX_S = 5 * 60
 RETRY_MS = 1000
+RETRY_ELSEWHERE_MS = (20, 200)
 EVENT_STREAM, NDJSON = "text/event-stream", "application/x-ndjson"
+_SENT = {True: Sent("sse"), False: Sent("ndjson")}
 HEADERS = {
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
@@ -48,7 +53,7 @@ async def follow(request: HttpRequest, conversation: uuid.UUID) -> HttpResponseB
     # The session's middleware used a connection in this request's own thread. It would stay open
     # for as long as the stream does.
     await sync_to_async(close_old_connections)()
-    stream = open_stream(owner)
+    stream = await web().streams.open(owner)
     follower = Follower(web().tailer, log, str(conversation), cursor, names)
     rights = Rights(request.session.session_key, owner, conversation)
     body = _body(follower, rights, stream, _WRITERS[content_type])
@@ -58,22 +63,34 @@ async def follow(request: HttpRequest, conversation: uuid.UUID) -> HttpResponseB
 async def _body(
     follower: Follower, rights: Rights, stream: Stream, write: Callable[[Frame], bytes]
 ) -> AsyncGenerator[bytes, None]:
-    """Write frames while the reader has the right to them, and until enough was sent."""
-    ends_at, sent = monotonic() + MAX_S, 0
+    """Write frames while the reader has the right to them, and until enough was sent or this process leaves."""
+    ends_at, sent, is_sse = monotonic() + MAX_S, 0, write is _sse
+    count = _SENT[is_sse].count
     try:
-        if write is _sse:
-            yield f"retry: {RETRY_MS}\n\n".encode()
-        async with follower, frames_of(follower) as frames:
-            async for frame in frames:
-                if is_told_to_end() or not await rights.hold():
-                    return
-                written = write(frame)
-                yield written
-                sent += len(written)
-                if sent >= MAX_BYTES or monotonic() >= ends_at:
-                    return
+        if is_sse:
+            yield _retry(RETRY_MS)
+        with leaving.interruptible():
+            async with follower, frames_of(follower) as frames:
+                async for frame in frames:
+                    if is_told_to_end() or not await rights.hold():
+                        return
+                    written = write(frame)
+                    yield written
+                    count(len(written))
+                    sent += len(written)
+                    if sent >= MAX_BYTES or monotonic() >= ends_at:
+                        return
+    except Left:
+        if is_sse:
+            # To another process, soon, but not all readers in the same moment.
+            yield _retry(randrange(*RETRY_ELSEWHERE_MS))  # noqa: S311
     finally:
         stream.close()
+
+
+def _retry(ms: int) -> bytes:
+    """Tell an EventSource how long to wait before it connects again."""
+    return f"retry: {ms}\n\n".encode()
 
 
 def _sse(frame: Frame) -> bytes:

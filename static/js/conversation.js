@@ -4,9 +4,12 @@
  */
 
 import { Frame, View, isLive } from "./protocol.js";
-import { fold, foldView, snapshotFrom } from "./snapshot.js";
+import { fold, foldCancel, foldView, snapshotFrom } from "./snapshot.js";
 
 const DELTAS = new Set(["text_delta", "reasoning_delta"]);
+
+/** What only a generation's row knows: snapshot frames come from the log and do not say it. */
+const rowOf = ({ number, continues, place } = {}) => ({ number, continues, place });
 
 export class Conversation {
   #turns = [];
@@ -25,7 +28,7 @@ export class Conversation {
     this.panes = sync.panes;
     this.#turns = [];
     this.#generations.clear();
-    sync.turns.forEach((turn) => this.addTurn(turn));
+    sync.turns.forEach((turn) => this.#addTurn(turn));
   }
 
   get turns() {
@@ -50,8 +53,30 @@ export class Conversation {
     return this.#paces.get(gen);
   }
 
-  /** Add a turn, or the generations of a known turn that are new. Gives the ids of what was added. */
+  /**
+   * Add a turn, or the generations of a known turn that are new. Gives the ids of what was added.
+   *
+   * Their places in the line are left out: most lines have moved before anybody could read them.
+   */
   addTurn(turn) {
+    const generations = turn.generations.map((data) => ({ ...data, place: null }));
+    return this.#addTurn({ ...turn, generations });
+  }
+
+  /** Note where in the line a generation waits; the next is 1. Says whether that is news. */
+  setPlace(gen, place) {
+    const before = this.#generations.get(gen);
+    if (before === undefined || before.place === place) return false;
+    this.#generations.set(gen, { ...before, place });
+    return true;
+  }
+
+  /** The turn that a generation answers. */
+  turnOf(gen) {
+    return this.#turns.find(({ generations }) => generations.includes(gen));
+  }
+
+  #addTurn(turn) {
     const fresh = turn.generations.filter(({ gen }) => !this.#generations.has(gen));
     fresh.forEach((data) => this.#generations.set(data.gen, snapshotFrom(data)));
     const ids = fresh.map(({ gen }) => gen);
@@ -79,8 +104,9 @@ export class Conversation {
   }
 
   #take(data, outcome) {
-    if (!this.#generations.has(data.gen)) outcome.gap = true;
-    this.#generations.set(data.gen, snapshotFrom(data));
+    const before = this.#generations.get(data.gen);
+    if (before === undefined) outcome.gap = true;
+    this.#generations.set(data.gen, snapshotFrom({ ...rowOf(before), ...data }));
     outcome.changed.add(data.gen);
   }
 
@@ -91,9 +117,9 @@ export class Conversation {
     if (entry.gen === undefined) return true;
     const before = this.#generations.get(entry.gen);
     if (before === undefined) return false;
-    return entry.type === View.block
-      ? this.#applyBlock(before, entry, outcome)
-      : this.#applyEvent(before, entry, outcome);
+    if (entry.type === View.block) return this.#applyBlock(before, entry, outcome);
+    if (entry.type === View.cancel) return this.#keep(before, foldCancel(before, entry), outcome);
+    return this.#applyEvent(before, entry, outcome);
   }
 
   #applyTurn(turn, outcome) {
@@ -104,8 +130,7 @@ export class Conversation {
 
   #applyBlock(before, view, outcome) {
     if (view.after_seq > before.seq) return false;
-    this.#keep(before, foldView(before, view), outcome);
-    return true;
+    return this.#keep(before, foldView(before, view), outcome);
   }
 
   #applyEvent(before, event, outcome) {
@@ -113,6 +138,9 @@ export class Conversation {
     if (event.seq === undefined) return true;
     // The fence: what a driver wrote that has been taken over from is not part of the answer.
     if (event.attempt < before.attempt) return true;
+    // The other way round: the log lost its end before a newer driver went on from there. What stands here
+    // in this event's place is no part of the answer any more.
+    if (event.attempt > before.attempt && event.seq <= before.seq && isLive(before.state)) return false;
     try {
       this.#keep(before, fold(before, event), outcome);
     } catch {
@@ -124,9 +152,11 @@ export class Conversation {
   }
 
   #keep(before, snapshot, outcome) {
-    if (snapshot === before) return;
-    this.#generations.set(snapshot.gen, snapshot);
-    outcome.changed.add(snapshot.gen);
+    if (snapshot !== before) {
+      this.#generations.set(snapshot.gen, snapshot);
+      outcome.changed.add(snapshot.gen);
+    }
+    return true;
   }
 
   /**

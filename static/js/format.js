@@ -103,8 +103,15 @@ const FINISH_TEXT = {
   pause: "Paused by the provider",
 };
 
-/** One or two words for what a generation is doing. */
-export function stateText({ state, text, reasoning, finish }) {
+const ENDINGS = { one: "st", two: "nd", few: "rd", other: "th" };
+const ordinals = new Intl.PluralRules("en-US", { type: "ordinal" });
+
+export const ordinal = (n) => `${count(n)}${ENDINGS[ordinals.select(n)]}`;
+
+/** A few words for what a generation is doing. */
+export function stateText({ state, text, reasoning, finish, place, cancel_requested: asked }) {
+  if (isLive(state) && asked) return "Stopping";
+  if (state === State.queued && place != null) return `Queued, ${place === 1 ? "next" : ordinal(place)} in line`;
   if (state === State.running) {
     if (text) return "Writing";
     return reasoning ? "Thinking" : "Waiting";

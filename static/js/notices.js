@@ -6,7 +6,7 @@
 import { State } from "./protocol.js";
 
 const FINISHES = {
-  length: "The answer was cut at the length limit. Raise Max tokens to get more.",
+  length: "The answer was cut at the length limit. Continue it, or raise Max tokens to get more.",
   content_filter: "The provider’s filter cut this answer.",
   refusal: "The model declined to answer.",
 };
@@ -32,7 +32,7 @@ const NOTICES = {
   }),
   [State.interrupted]: (snapshot) => ({
     title: "Interrupted",
-    text: sentences("The server lost this answer while it was being written.", kept(snapshot), "Send the prompt again."),
+    text: sentences("The server lost this answer while it was being written.", kept(snapshot), "Retry for a whole answer."),
   }),
 };
 

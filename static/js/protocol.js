@@ -16,11 +16,16 @@
  * @property {boolean} sealed
  * @property {number} length
  *
+ * @typedef {object} CancelView   somebody asked a generation to stop
+ * @property {string} gen
+ * @property {number} at
+ * @property {string} by
+ *
  * @typedef {object} Turn
  * @property {string} id
  * @property {string} prompt
  * @property {number|string} created_at
- * @property {object[]} generations   snapshots, in the order of the panes
+ * @property {object[]} generations   snapshots by number, each with `number`, `continues` and `place`
  *
  * @typedef {object} SyncDocument
  * @property {{id: string, title: string}} conversation
@@ -47,7 +52,7 @@ export const isLive = (state) => !TERMINAL.has(state);
 export const DRIVER_LOST = "driver_lost";
 
 /** What an events frame may hold besides events. A view has no seq. */
-export const View = Object.freeze({ block: "block", turn: "turn" });
+export const View = Object.freeze({ block: "block", turn: "turn", cancel: "cancel" });
 
 export const Frame = Object.freeze({ events: "events", snapshot: "snapshot", resync: "resync", ping: "ping" });
 

@@ -5,16 +5,20 @@
 
 import { Connection } from "./connection.js";
 import { Conversation } from "./conversation.js";
+import { State } from "./protocol.js";
+import { uuid } from "./uuid.js";
 
 export class Session {
   #api;
   #urls;
   #listener;
+  #keys = new Map();
 
   /**
    * @param {object} parts
    * @param {object} parts.sync    the sync document that came with the page
-   * @param {object} parts.urls    sync, events, socket, turns and cancel, as the server gave them
+   * @param {object} parts.urls    as the server gave them: sync, events, socket and turns of the conversation,
+   *   cancelAll, and those of a generation: generation, cancel, retry and continue
    * @param {object} parts.api
    * @param {(fetchSync: () => Promise<object>) => import("./connection.js").Ports} parts.ports
    * @param {string} [parts.transport]
@@ -47,7 +51,40 @@ export class Session {
 
   /** Ask for a generation to be stopped. The log answers with its terminal event. */
   async cancel(gen) {
-    await this.#api.post(this.#urls.cancel.replace("{gen}", gen));
+    await this.#api.post(this.#url("cancel", gen));
+  }
+
+  /** Ask for everything to be stopped. */
+  async cancelAll() {
+    await this.#api.post(this.#urls.cancelAll);
+  }
+
+  /**
+   * Ask for another answer in place of one that ended, or for one that goes on from it. Gives its id.
+   *
+   * @param {"retry"|"continue"} kind
+   */
+  async again(gen, kind) {
+    const wish = `${kind} ${gen}`;
+    // The same until it got through: a click after a lost answer must not ask twice.
+    if (!this.#keys.has(wish)) this.#keys.set(wish, uuid());
+    const { generation } = await this.#api.post(this.#url(kind, gen), { key: this.#keys.get(wish) });
+    this.#keys.delete(wish);
+    const turn = this.conversation.turnOf(gen);
+    if (this.conversation.addTurn({ ...turn, generations: [generation] }).length > 0) this.#listener.turns();
+    return generation.gen;
+  }
+
+  /** Ask where those stand that wait in line. */
+  async refreshPlaces() {
+    const waiting = this.conversation.live.filter(({ state }) => state === State.queued);
+    const told = await Promise.all(waiting.map(({ gen }) => this.#api.get(this.#url("generation", gen)).catch(() => null)));
+    const moved = told.filter((one) => one !== null && this.conversation.setPlace(one.id, one.place));
+    this.#listener.changed(new Set(moved.map(({ id }) => id)));
+  }
+
+  #url(name, gen) {
+    return this.#urls[name].replace("{gen}", gen);
   }
 
   #apply(frame) {

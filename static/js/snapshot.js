@@ -7,7 +7,7 @@
  */
 
 import { advance } from "./code-points.js";
-import { DRIVER_LOST, State, TRANSITIONS, isKnownEvent } from "./protocol.js";
+import { DRIVER_LOST, State, TRANSITIONS, isKnownEvent, isTerminal } from "./protocol.js";
 
 /** An event beyond the next seq: the reader has to ask for a snapshot. */
 export class SequenceGap extends Error {
@@ -28,7 +28,7 @@ export class IllegalTransition extends Error {
 const EMPTY = Object.freeze({
   state: State.queued, attempt: 0, seq: 0, model: "", pane: "", params: {},
   text: "", reasoning: "", tools: [], steps: [], usage: null, finish: null, error: null, cancel: null,
-  resumed: 0, timings: {}, blocks: [], shown: 0, rendered_seq: 0, shownUnits: 0,
+  cancel_requested: null, resumed: 0, timings: {}, blocks: [], shown: 0, rendered_seq: 0, shownUnits: 0,
 });
 
 export const emptySnapshot = (gen) => ({ ...EMPTY, gen });
@@ -47,7 +47,13 @@ export function fold(snapshot, event) {
   // A newer server may know more types than this page does. The event still takes its place.
   if (!isKnownEvent(event.type)) return { ...snapshot, ...place };
   const state = after(snapshot.state, event);
-  return { ...snapshot, ...CHANGES[event.type](snapshot, event), ...place, state };
+  const answered = isTerminal(state) ? { cancel_requested: null } : {};
+  return { ...snapshot, ...CHANGES[event.type](snapshot, event), ...place, ...answered, state };
+}
+
+/** Note that somebody asked to stop. After the end that changes nothing. */
+export function foldCancel(snapshot, { at, by }) {
+  return isTerminal(snapshot.state) ? snapshot : { ...snapshot, cancel_requested: { at, by } };
 }
 
 /** Apply a block view. One that is older than the newest applied changes nothing. */

@@ -5,10 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatapp.history import BYTES_PER_TOKEN, CUT_MARK, TOKENS_PER_MESSAGE, Exchange, messages
+from chatapp.history import BYTES_PER_TOKEN, CUT_MARK, GO_ON, TOKENS_PER_MESSAGE, Exchange, messages
 from streaming.upstream.ports import Message
 
-exchanges = st.lists(st.builds(Exchange, st.text(max_size=40), st.text(max_size=40), st.booleans()), max_size=8)
+texts = st.lists(st.text(min_size=1, max_size=40), max_size=3)
+exchanges = st.lists(
+    st.builds(Exchange, st.text(max_size=40), st.text(max_size=40), st.booleans(), texts.map(tuple)), max_size=8
+)
 
 
 def contents(*args: object, **kwargs: object) -> list[str]:
@@ -56,3 +59,27 @@ def test_history_never_breaks_the_budget(earlier: list[Exchange], prompt: str, b
 def test_user_and_assistant_take_turns(earlier: list[Exchange], prompt: str, budget: int | None) -> None:
     roles = [message.role for message in messages("", earlier, prompt, budget)]
     assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+
+
+@given(exchanges, texts, st.integers(0, 400))
+def test_person_and_model_take_turns_whatever_is_continued(
+    earlier: list[Exchange], to_continue: list[str], budget: int
+) -> None:
+    roles = [message.role for message in messages("", earlier, "Hello", budget, to_continue=to_continue)]
+    assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
+    assert roles[-1] == "user"
+
+
+@given(exchanges, texts, st.integers(0, 400))
+def test_what_is_to_be_continued_is_told_whatever_the_budget(
+    earlier: list[Exchange], to_continue: list[str], budget: int
+) -> None:
+    told = contents("", earlier, "Hello", budget, to_continue=to_continue)
+    wanted = ["Hello", *(text for answer in to_continue for text in (answer, GO_ON))]
+    assert told[-len(wanted) :] == wanted
+
+
+@given(texts)
+def test_only_the_last_part_of_a_continued_answer_is_marked_as_cut(parts: list[str]) -> None:
+    told = contents("", [Exchange("Hi", "Once", False, tuple(parts))], "And then?", None)
+    assert told[1:-1:2] == [*["Once", *parts][:-1], ["Once", *parts][-1] + CUT_MARK]

@@ -22,7 +22,11 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("patch", "/api/conversations/{conversation}", {"title": "Mine now"}),
     ("delete", "/api/conversations/{conversation}", None),
     ("get", "/api/generations/{gen}", None),
+    ("get", "/api/conversations/{conversation}/export", None),
+    ("post", "/api/conversations/{conversation}/cancel", None),
     ("post", "/api/generations/{gen}/cancel", None),
+    ("post", "/api/generations/{gen}/retry", {"key": "k"}),
+    ("post", "/api/generations/{gen}/continue", {"key": "k"}),
 ]
 
 

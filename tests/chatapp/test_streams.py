@@ -9,7 +9,6 @@ import pytest
 from django.contrib.sessions.models import Session
 from pytest_django import Settings
 
-from chatapp import streams
 from chatapp.consumers import MAX_BURST, MAX_MESSAGE
 from chatapp.models import Conversation, Generation
 from chatapp.views.streams import MAX_BYTES
@@ -189,25 +188,25 @@ async def test_a_flood_of_messages_closes_the_socket(guest: Person) -> None:
     assert await close_code(socket) == 4429
 
 
-async def test_too_many_streams_are_refused(guest: Person) -> None:
+async def test_too_many_streams_are_refused(guest: Person, settings: Settings) -> None:
     path = await guest.begin()
-    open_ones = [await guest.get(f"{path}/events?cursor=0-0") for _ in range(streams.MAX_STREAMS)]
+    open_ones = [await guest.get(f"{path}/events?cursor=0-0") for _ in range(settings.MAX_STREAMS)]
     assert problem_code(await guest.get(f"{path}/events?cursor=0-0"), 429) == "too_many_streams"
     assert await code_of(guest, path) == 4429
     for response in open_ones:
         response.close()
 
 
-async def test_a_stream_that_ended_makes_room(guest: Person) -> None:
+async def test_a_stream_that_ended_makes_room(guest: Person, settings: Settings) -> None:
     path = await guest.begin()
-    for _ in range(streams.MAX_STREAMS + 1):
+    for _ in range(settings.MAX_STREAMS + 1):
         async with TRANSPORTS["websocket"](guest, path, "0-0"):
             pass
 
 
-async def test_a_stream_that_was_never_read_makes_room(guest: Person) -> None:
+async def test_a_stream_that_was_never_read_makes_room(guest: Person, settings: Settings) -> None:
     path = await guest.begin()
-    for _ in range(streams.MAX_STREAMS + 1):
+    for _ in range(settings.MAX_STREAMS + 1):
         assert (await guest.get(f"{path}/events?cursor=0-0")).status_code == 200
 
 

@@ -56,6 +56,18 @@ test("what a fenced-out driver wrote is left out", () => {
   equal([gap, conversation.generation("a").text, conversation.generation("a").seq], [false, "abc", 4]);
 });
 
+test("a new attempt that begins before what was shown asks for sync", () => {
+  const conversation = new Conversation(sync(turn("t", snapshot("a", { state: "running", attempt: 1, seq: 4, text: "abc" }))));
+  const end = { code: "driver_lost", message: "", retryable: true, resumable: false, text_length: 2, timings: {} };
+  equal(conversation.apply(frame("2-0", event("a", 4, "error", { attempt: 2, ...end }))).gap, true);
+});
+
+test("an ended answer that the log is told again stays as it is", () => {
+  const conversation = new Conversation(sync(turn("t", snapshot("a", { state: "completed", attempt: 1, seq: 4, text: "abc" }))));
+  const { changed, gap } = conversation.apply(frame("2-0", text("a", 2, "abc", { attempt: 2 })));
+  equal([[...changed], gap], [[], false]);
+});
+
 test("a new attempt goes on", () => {
   const conversation = new Conversation(sync(turn("t", snapshot("a", { state: "running", attempt: 1, seq: 4, text: "abc" }))));
   conversation.apply(frame("2-0", text("a", 5, "d", { attempt: 2 })));
@@ -135,3 +147,46 @@ test("a pace that began in the middle says so", () => {
   conversation.apply(frame("2-0", text("a", 5, "d")));
   equal(conversation.pace("a").whole, false);
 });
+
+const cancelled = (gen) => ({ v: 1, type: "cancel", gen, at: 5000, by: "user" });
+
+test("a cancel request shows in its generation only", () => {
+  const conversation = twoPanes();
+  const { changed, gap } = conversation.apply(frame("2-0", start("a"), cancelled("a")));
+  equal([[...changed], gap, conversation.cursor], [["a"], false, "2-0"]);
+  equal(conversation.generation("a").cancel_requested, { at: 5000, by: "user" });
+  equal(conversation.generation("b").cancel_requested, null);
+});
+
+test("a cancel request for a generation that nobody told of asks for sync", () => {
+  equal(twoPanes().apply(frame("2-0", cancelled("z"))).gap, true);
+});
+
+test("a further answer to a known turn is added to it", () => {
+  const conversation = twoPanes();
+  const notice = { v: 1, type: "turn", turn: turn("t", snapshot("c", { number: 3, continues: "a" })) };
+  const { turns, gap } = conversation.apply(frame("2-0", notice));
+  equal([turns, gap, conversation.turns.map(({ generations }) => generations)], [true, false, [["a", "b", "c"]]]);
+  equal(conversation.generation("c").continues, "a");
+});
+
+test("a snapshot frame keeps what only the row knows", () => {
+  const conversation = new Conversation(sync(turn("t", snapshot("a", { number: 7, continues: "x", place: 2 }))));
+  conversation.apply({ type: "snapshot", cursor: "2-0", generations: [snapshot("a", { text: "hi", seq: 2, state: "running" })] });
+  const { text: shown, number, continues } = conversation.generation("a");
+  equal([shown, number, continues], ["hi", 7, "x"]);
+});
+
+test("a place in the line is news once", () => {
+  const conversation = twoPanes();
+  equal([conversation.setPlace("a", 3), conversation.setPlace("a", 3), conversation.setPlace("z", 1)], [true, false, false]);
+  equal(conversation.generation("a").place, 3);
+});
+
+test("a turn that was just added shows no place yet", () => {
+  const conversation = twoPanes();
+  conversation.addTurn(turn("u", snapshot("c", { place: 1 })));
+  equal(conversation.generation("c").place, null);
+});
+
+test("the turn of a generation is found", () => equal(twoPanes().turnOf("b").id, "t"));

@@ -1,6 +1,8 @@
 /** Folds whole logs, for the tests that compare the browser's reducer with the server's. */
 
-import { emptySnapshot, fold, foldView } from "/static/js/snapshot.js";
+import { emptySnapshot, fold, foldCancel, foldView } from "/static/js/snapshot.js";
+
+const VIEWS = { block: foldView, cancel: foldCancel };
 
 /** The protocol's fields only, as they go over the wire. */
 export function wire({ shownUnits, ...fields }) {
@@ -11,13 +13,13 @@ export function wire({ shownUnits, ...fields }) {
 export function completed(steps) {
   let seq = 0;
   return steps.map((step) => {
-    if (step.type === "block") return { v: 1, gen: "g", ...step };
+    if (step.type in VIEWS) return { v: 1, gen: "g", ...step };
     seq += 1;
     return { v: 1, gen: "g", attempt: 1, seq, at: 1000, ...step };
   });
 }
 
-const apply = (snapshot, step) => (step.type === "block" ? foldView(snapshot, step) : fold(snapshot, step));
+const apply = (snapshot, step) => (VIEWS[step.type] ?? fold)(snapshot, step);
 
 /** Fold until a step raises. */
 export function run(start, steps) {

@@ -73,3 +73,17 @@ test("a hidden tab tells what its answers do", () => {
   equal(title({ finishedWhileHidden: true }), "✓ Tides · Sidestream");
   equal(title({ hidden: false, live: 2 }), "Tides · Sidestream");
 });
+
+test("a place in the line is told in words", () => {
+  const places = [1, 2, 3, 11, 22, 113].map((place) => stateText(snapshot({ place })));
+  equal(places, [
+    "Queued, next in line", "Queued, 2nd in line", "Queued, 3rd in line",
+    "Queued, 11th in line", "Queued, 22nd in line", "Queued, 113th in line",
+  ]);
+});
+
+test("what was asked to stop says so until it has ended", () => {
+  const cancel_requested = { at: 1, by: "user" };
+  const words = ["queued", "running", "cancelled"].map((state) => stateText(snapshot({ state, cancel_requested, text: "x" })));
+  equal(words, ["Stopping", "Stopping", "Stopped"]);
+});

@@ -46,7 +46,12 @@ URLS = {
     "events": "/api/conversations/c/events",
     "socket": "/ws/conversations/c",
     "turns": "/api/conversations/c/turns",
+    "export": "/api/conversations/c/export",
+    "cancelAll": "/api/conversations/c/cancel",
+    "generation": "/api/generations/{gen}",
     "cancel": "/api/generations/{gen}/cancel",
+    "retry": "/api/generations/{gen}/retry",
+    "continue": "/api/generations/{gen}/continue",
 }
 CONVERSATIONS = [
     {"id": "c", "title": "How tides work", "updated_at": "2026-01-02"},

@@ -171,13 +171,14 @@ async def test_a_focused_stop_button_keeps_the_focus_when_the_answer_ends(scene:
     await expect(stop).to_have_attribute("aria-disabled", "true")
 
 
-async def test_stop_all_asks_for_every_live_answer_and_goes_to_the_prompt(scene: Scene) -> None:
+async def test_stop_all_asks_once_for_all_and_goes_to_the_prompt(scene: Scene) -> None:
     careful, _ = await two_live(scene)
-    scene.replies["POST", "/api/generations/b/cancel"] = (202, {"state": "running"})
+    scene.replies["POST", "/api/conversations/c/cancel"] = (202, {"generations": []})
     await scene.say(careful.done())
     await scene.page.get_by_role("button", name="Stop all").click()
     await expect(prompt(scene)).to_be_focused()
-    await expect_eventually(scene, lambda: [path for _, path, _ in scene.requests] == ["/api/generations/b/cancel"])
+    await expect_eventually(scene, lambda: [path for _, path, _ in scene.requests] == ["/api/conversations/c/cancel"])
+    await expect(scene.page.get_by_role("button", name="Stopping… SmolLM2 lively")).to_be_visible()
 
 
 async def test_a_stop_that_did_not_get_through_can_be_tried_again(scene: Scene) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page
 
+from streaming.events import VIEWS
 from streaming.snapshot import snapshot_to_dict
 from tests.streaming.test_vectors import completed, run
 
@@ -37,7 +38,7 @@ def _log(chance: random.Random) -> list[Json]:
     first: list[Json] = [{"type": "start", "model": "m", "pane": "p", "params": {}}] if chance.random() < 0.95 else []
     steps = first + [chance.choice(_STEPS)(chance) for _ in range(chance.randrange(25))]
     for step in steps:
-        if step["type"] != "block" and chance.random() < 0.06:
+        if step["type"] not in VIEWS and chance.random() < 0.06:
             step["seq"] = chance.randrange(1, 20)
     for at, step in enumerate(steps):
         if step["type"] == "block":
@@ -50,6 +51,10 @@ def _log(chance: random.Random) -> list[Json]:
 def _block(chance: random.Random) -> Json:
     place = {"after_seq": chance.randrange(1, 12), "index": chance.randrange(4), "length": chance.randrange(30)}
     return {"type": "block", "html": chance.choice(["", "<p>x</p>"]), "sealed": chance.random() < 0.5, **place}
+
+
+def _cancel(chance: random.Random) -> Json:
+    return {"type": "cancel", "at": chance.randrange(9), "by": chance.choice(["user", "guest", "operator"])}
 
 
 def _ending(chance: random.Random) -> Json:
@@ -79,4 +84,4 @@ def _resumed(chance: random.Random) -> Json:
     return {"type": "resumed", "attempt": chance.randrange(1, 5), **tokens}
 
 
-_STEPS = [_text, _text, _text, _text, _block, _block, _block, _tool, _resumed, _ending]
+_STEPS = [_text, _text, _text, _text, _block, _cancel, _block, _block, _tool, _resumed, _ending]

@@ -36,6 +36,8 @@ from streaming.upstream.ports import (
 from tests.streaming.fakes import HELLO, LedUpstream, MemoryStore, job, until
 from tests.streaming.logs import START, Writer, write
 
+VIEWS = (Kind.BLOCK, Kind.NOTICE)
+
 
 class Clock:
     def __init__(self) -> None:
@@ -56,13 +58,13 @@ class Process:
         self.dispatched: list[str] = []
         self.runtime = Runtime(log, self.store, self.upstream.prepare, self.dispatched.append, clock)
 
-    def start(self, one: Job | None = None, **changes: Any) -> tuple[Job, asyncio.Task[None]]:
+    def start(self, one: Job | None = None, **changes: Any) -> tuple[Job, asyncio.Task[bool]]:
         added = self.store.add(one or job(**changes))
         return added, asyncio.create_task(self.runtime.drive(added.ref.gen))
 
     async def events(self, ref: Ref) -> list[Event]:
         logged = await self.log.range(ref.conversation, "0-0", f"{10**14}-0", 10_000)
-        return [event_of(ref.gen, one) for one in logged if one.entry.kind is not Kind.BLOCK]
+        return [event_of(ref.gen, one) for one in logged if one.entry.kind not in VIEWS]
 
     async def snapshot(self, ref: Ref) -> Snapshot:
         snapshot = Snapshot(ref.gen)
@@ -479,3 +481,28 @@ async def test_twenty_generations_on_a_real_redis_survive_its_restart(free_redis
                 assert snapshot.state is State.COMPLETED
                 assert snapshot.text == process.store.outcomes[one.ref.gen].snapshot.text
         await log.close()
+
+
+# Deleted
+
+
+async def test_a_driver_whose_generation_was_removed_stops_and_writes_nothing(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("a"))
+    one, driving = process.start()
+    await until(lambda: process.upstream.calls)
+    del process.store.jobs[one.ref.gen]
+    await process.log.remove(one.ref.conversation, [one.ref])
+    await driving
+    assert process.upstream.calls[0].closed
+    assert await process.events(one.ref) == []
+
+
+async def test_a_driver_whose_row_vanished_is_found_by_its_reaper(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("a"))
+    one, driving = process.start()
+    await until(lambda: process.upstream.calls)
+    del process.store.jobs[one.ref.gen]
+    await process.runtime._look_for_the_lost()
+    await driving
+    assert process.upstream.calls[0].closed
+    assert await process.events(one.ref) == []

@@ -32,7 +32,7 @@ def test_what_blocks_do_not_show_is_the_tail(case: dict[str, Any]) -> None:
 
 def test_every_event_and_view_of_a_generation_has_a_vector() -> None:
     seen = {step["type"] for case in CASES for step in case["steps"]}
-    assert seen == {*BODIES, "block"}
+    assert seen == {*BODIES, "block", "cancel"}
 
 
 def completed(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

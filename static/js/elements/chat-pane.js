@@ -1,3 +1,4 @@
+import { canContinue, isCut } from "../again.js";
 import { copyText } from "../clipboard.js";
 import { Follow } from "../follow.js";
 import { metrics, stateText, timingRows } from "../format.js";
@@ -16,7 +17,8 @@ const COPIED_MS = 2000;
  * Painting is in three steps, so that a page of panes lays out once a frame: every pane is
  * measured, then every pane is painted, then every pane that follows is put to its end.
  *
- * Dispatches `generation-cancel` {gen} and `say` {text}.
+ * Dispatches `generation-cancel` {gen}, `generation-again` {gen, kind}, `answer-show` {gen, step} and
+ * `say` {text}.
  */
 export class ChatPane extends HTMLElement {
   #parts = null;
@@ -25,7 +27,11 @@ export class ChatPane extends HTMLElement {
   #name = "";
   #askedAt = null;
   #cancelling = false;
+  #asking = false;
+  #answers = [];
+  #canAskAgain = false;
   #toolsPainted = null;
+  #continuedPainted = "";
 
   connectedCallback() {
     if (this.#parts) return;
@@ -35,8 +41,17 @@ export class ChatPane extends HTMLElement {
     this.#listen();
   }
 
-  /** @param {{label: string, name: string, number: number, askedAt: number|null}} identity */
-  introduce({ label, name, number, askedAt }) {
+  /**
+   * @param {object} identity
+   * @param {string} identity.label
+   * @param {string} identity.name
+   * @param {number} identity.number      of the pane
+   * @param {number|null} identity.askedAt
+   * @param {string[]} identity.gens      all answers of the pane to this prompt, the shown one among them
+   * @param {string} identity.gen         the shown one
+   * @param {boolean} identity.canAskAgain  whether another answer may follow it
+   */
+  introduce({ label, name, number, askedAt, gens, gen, canAskAgain }) {
     this.#parts.label.textContent = label;
     this.#parts.label.title = label;
     this.#parts.number.textContent = number;
@@ -46,6 +61,9 @@ export class ChatPane extends HTMLElement {
     this.#parts.copy.setAttribute("aria-label", `Copy the answer of ${name}`);
     this.#name = name;
     this.#askedAt = askedAt;
+    this.#canAskAgain = canAskAgain;
+    this.#paintPager(gens, gen);
+    if (this.#snapshot) this.#paintAgain(this.#snapshot);
   }
 
   /** The model's label, made distinct from the other panes of the turn. */
@@ -62,14 +80,17 @@ export class ChatPane extends HTMLElement {
     this.#follow.beforeGrowth(measureOf(this.#parts.scroller));
   }
 
-  paint(snapshot, pace) {
+  /** @param {object[]} continued  the answers that this one goes on from, oldest first */
+  paint(snapshot, pace, continued) {
     this.#snapshot = snapshot;
     this.dataset.state = snapshot.state;
     this.#paintHeader(snapshot, pace);
     this.#paintReasoning(snapshot);
     this.#paintTools(snapshot);
+    this.#paintContinued(continued);
     this.#parts.answer.paint(snapshot);
     this.#paintNotice(snapshot);
+    this.#paintAgain(snapshot);
   }
 
   park() {
@@ -79,12 +100,12 @@ export class ChatPane extends HTMLElement {
     jump.hidden = this.#follow.following;
   }
 
-  /** Ask for this generation to be stopped, once. */
-  cancel() {
-    if (this.#cancelling || !isLive(this.#snapshot.state)) return;
+  /** Show that this generation is to be stopped. Says false when that is so already, or it has ended. */
+  expectStop() {
+    if (this.#isStopping || !isLive(this.#snapshot.state)) return false;
     this.#cancelling = true;
     this.#paintStop(this.#snapshot);
-    this.#dispatch("generation-cancel", { gen: this.#snapshot.gen });
+    return true;
   }
 
   /** Say that the cancel request did not get through. */
@@ -93,7 +114,39 @@ export class ChatPane extends HTMLElement {
     this.#paintStop(this.#snapshot);
   }
 
+  /** Say that the request for another answer did not get through. */
+  askingFailed() {
+    this.#asking = false;
+    this.#paintAgain(this.#snapshot);
+  }
+
+  focusStop() {
+    this.#parts.stop.focus();
+  }
+
+  /** Put the focus where it was before this pane took another's place. */
+  focusPager(step) {
+    const { older, newer } = this.#parts;
+    const wanted = step < 0 ? older : newer;
+    (wanted.disabled ? (step < 0 ? newer : older) : wanted).focus();
+  }
+
+  get #isStopping() {
+    return this.#cancelling || this.#snapshot.cancel_requested !== null;
+  }
+
   // Header
+
+  #paintPager(gens, gen) {
+    const { pager, older, newer, which } = this.#parts;
+    const at = gens.indexOf(gen);
+    this.#answers = gens;
+    pager.hidden = gens.length < 2;
+    older.disabled = at === 0;
+    newer.disabled = at === gens.length - 1;
+    setText(which, `${at + 1} of ${gens.length}`);
+    pager.setAttribute("aria-label", `Answers of ${this.#name}`);
+  }
 
   #paintHeader(snapshot, pace) {
     const { state, firstToken, tokens, rate, copy, timings } = this.#parts;
@@ -111,8 +164,8 @@ export class ChatPane extends HTMLElement {
   #paintStop({ state }) {
     const { stop } = this.#parts;
     const live = isLive(state);
-    stop.setAttribute("aria-disabled", String(!live || this.#cancelling));
-    setText(stop, this.#cancelling && live ? "Stopping…" : "Stop");
+    stop.setAttribute("aria-disabled", String(!live || this.#isStopping));
+    setText(stop, this.#isStopping && live ? "Stopping…" : "Stop");
     stop.setAttribute("aria-label", `${stop.textContent} ${this.#name}`);
     stop.hidden = !live && document.activeElement !== stop;
   }
@@ -141,6 +194,38 @@ export class ChatPane extends HTMLElement {
     this.#parts.tools.replaceChildren(...tools.map(toolItem));
   }
 
+  #paintContinued(continued) {
+    const painted = continued.map(({ gen }) => gen).join(" ");
+    if (painted === this.#continuedPainted) return;
+    this.#continuedPainted = painted;
+    const { continued: place } = this.#parts;
+    place.hidden = continued.length === 0;
+    place.replaceChildren();
+    for (const snapshot of continued) {
+      const body = document.createElement("answer-body");
+      body.className = "answer";
+      place.append(this.#continuedHead(snapshot.gen, stateText(snapshot)), body);
+      body.paint(snapshot);
+    }
+    if (continued.length > 0) place.append(this.#continuedHead(this.#snapshot.gen, "goes on from here"));
+  }
+
+  #continuedHead(gen, what) {
+    const head = cell("p", `Answer ${this.#answers.indexOf(gen) + 1}: ${what}`);
+    head.className = "continued__head";
+    return head;
+  }
+
+  #paintAgain(snapshot) {
+    const { again, retry, goOn } = this.#parts;
+    again.hidden = !(this.#canAskAgain && isCut(snapshot));
+    goOn.hidden = !canContinue(snapshot);
+    for (const [button, verb] of [[retry, "Retry"], [goOn, "Continue"]]) {
+      button.setAttribute("aria-disabled", String(this.#asking));
+      button.setAttribute("aria-label", `${verb} ${this.#name}`);
+    }
+  }
+
   #paintNotice(snapshot) {
     const { notice, noticeTitle, noticeText } = this.#parts;
     const said = noticeOf(snapshot);
@@ -152,7 +237,7 @@ export class ChatPane extends HTMLElement {
   // Actions
 
   #listen() {
-    const { scroller, stop, jump, copy, reasoning, timings } = this.#parts;
+    const { scroller, stop, jump, copy, reasoning, timings, older, newer, retry, goOn } = this.#parts;
     scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     scroller.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && this.#letGo(), { passive: true });
     // Opening the fold must not carry away what was clicked; what fits after all is followed again.
@@ -160,10 +245,30 @@ export class ChatPane extends HTMLElement {
     reasoning.addEventListener("toggle", () => this.#scrolled());
     scroller.addEventListener("click", (event) => this.#copyCode(event));
     jump.addEventListener("click", () => this.#jump());
-    stop.addEventListener("click", () => this.cancel());
+    stop.addEventListener("click", () => this.#cancel());
+    older.addEventListener("click", () => this.#turnTo(-1));
+    newer.addEventListener("click", () => this.#turnTo(1));
+    retry.addEventListener("click", () => this.#askAgain("retry"));
+    goOn.addEventListener("click", () => this.#askAgain("continue"));
     copy.addEventListener("click", () => this.#copy(copy, this.#snapshot.text));
     stop.addEventListener("blur", () => this.#paintStop(this.#snapshot));
     timings.addEventListener("toggle", () => this.#paintTimings());
+  }
+
+  #cancel() {
+    if (this.expectStop()) this.#dispatch("generation-cancel", { gen: this.#snapshot.gen });
+  }
+
+  #turnTo(step) {
+    const at = this.#answers.indexOf(this.#snapshot.gen);
+    this.#dispatch("answer-show", { gen: this.#answers[at + step], step });
+  }
+
+  #askAgain(kind) {
+    if (this.#asking) return;
+    this.#asking = true;
+    this.#paintAgain(this.#snapshot);
+    this.#dispatch("generation-again", { gen: this.#snapshot.gen, kind });
   }
 
   #scrolled() {

@@ -1,7 +1,7 @@
 import { createApi } from "../api.js";
 import { csrfToken, parts, readJson } from "../page.js";
 
-/** Rename or delete the conversation. */
+/** Rename, export or delete the conversation. */
 export class ConversationMenu extends HTMLElement {
   #parts;
   #api = createApi(csrfToken());
@@ -9,13 +9,17 @@ export class ConversationMenu extends HTMLElement {
 
   connectedCallback() {
     this.#parts = parts(this);
-    const { rename, remove, renameForm, removeForm, name, renameDialog, removeDialog } = this.#parts;
+    const { rename, remove, renameForm, removeForm, exportForm, name } = this.#parts;
+    const { renameDialog, removeDialog, exportDialog } = this.#parts;
     rename.addEventListener("click", () => {
       name.value = this.#title.textContent.trim();
       renameDialog.showModal();
       name.select();
     });
     remove.addEventListener("click", () => removeDialog.showModal());
+    // The form itself fetches the file, so it works without any script but this.
+    this.#parts.export.addEventListener("click", () => exportDialog.showModal());
+    exportForm.addEventListener("submit", () => this.#close());
     this.addEventListener("click", ({ target }) => target.closest("[data-action=close]") && this.#close());
     renameForm.addEventListener("submit", (event) => this.#submit(event, () => this.#rename(name.value.trim())));
     removeForm.addEventListener("submit", (event) => this.#submit(event, () => this.#remove()));
@@ -51,5 +55,6 @@ export class ConversationMenu extends HTMLElement {
   #close() {
     this.#parts.renameDialog.close();
     this.#parts.removeDialog.close();
+    this.#parts.exportDialog.close();
   }
 }

@@ -1,3 +1,4 @@
+import { continuedBy, panesOf } from "../again.js";
 import { restored } from "../announcements.js";
 import { createApi } from "../api.js";
 import { browserPorts, followPageLife } from "../browser-ports.js";
@@ -6,11 +7,14 @@ import { Status, Transport } from "../connection.js";
 import { pageTitle, stateText } from "../format.js";
 import { FrameBatch } from "../frame-batch.js";
 import { csrfToken, parts, readJson, setText } from "../page.js";
-import { isTerminal } from "../protocol.js";
+import { State, isTerminal } from "../protocol.js";
 import { Session } from "../session.js";
 
 // `?transport=sse` and `?transport=socket` are for tests, and for finding faults of a network.
 const FORCED = { sse: Transport.events, socket: Transport.socket };
+
+// A line that moves within this time needs no place.
+const LINE_MS = 3000;
 
 /** A conversation's page: gives state to the elements that show it, and their requests to the session. */
 export class ConversationView extends HTMLElement {
@@ -19,6 +23,9 @@ export class ConversationView extends HTMLElement {
   #catalogue;
   #announcer;
   #turns = new Map();
+  /** Where an older answer was asked for: which, and how many there were then. A new one is shown again. */
+  #chosen = new Map();
+  #lineTimer = null;
   #batch = new FrameBatch((ids) => this.#paint(ids));
   #life = null;
   #saidLost = false;
@@ -33,6 +40,8 @@ export class ConversationView extends HTMLElement {
     this.#listen(this.#life.signal);
     this.#showAll();
     this.#showNewest();
+    // Past turns have their true heights only when they were laid out, and then the newest has moved.
+    requestAnimationFrame(() => requestAnimationFrame(() => this.#showNewest()));
     this.#announceRestored();
     this.#parts.composer.begin(this.#catalogue, this.#conversation.panes, (draft) => this.#send(draft));
     this.#session.connection.start();
@@ -41,6 +50,7 @@ export class ConversationView extends HTMLElement {
 
   disconnectedCallback() {
     this.#life.abort();
+    clearTimeout(this.#lineTimer);
     this.#session.connection.stop();
   }
 
@@ -68,6 +78,8 @@ export class ConversationView extends HTMLElement {
 
   #listen(signal) {
     this.addEventListener("generation-cancel", ({ detail, target }) => this.#cancel(detail.gen, target), { signal });
+    this.addEventListener("generation-again", ({ detail, target }) => this.#askAgain(detail, target), { signal });
+    this.addEventListener("answer-show", ({ detail }) => this.#showAnswer(detail), { signal });
     this.addEventListener("stop-all", () => this.#stopAll(), { signal });
     this.addEventListener("pane-show", ({ detail }) => this.#showPane(detail.index), { signal });
     this.addEventListener("say", ({ detail }) => this.#announcer.say(detail.text), { signal });
@@ -89,13 +101,30 @@ export class ConversationView extends HTMLElement {
     try {
       await this.#session.cancel(gen);
     } catch (problem) {
-      pane?.cancelFailed();
+      pane.cancelFailed();
       this.#parts.composer.showProblem(problem.message);
     }
   }
 
-  #stopAll() {
-    for (const { gen } of this.#conversation.live) this.#pane(gen)?.cancel();
+  async #stopAll() {
+    const panes = this.#conversation.live.map(({ gen }) => this.#pane(gen)).filter((pane) => pane?.expectStop());
+    try {
+      await this.#session.cancelAll();
+    } catch (problem) {
+      panes.forEach((pane) => pane.cancelFailed());
+      this.#parts.composer.showProblem(problem.message);
+    }
+  }
+
+  async #askAgain({ gen, kind }, pane) {
+    try {
+      const added = await this.#session.again(gen, kind);
+      this.#batch.flush();
+      this.#pane(added)?.focusStop();
+    } catch (problem) {
+      pane.askingFailed();
+      this.#parts.composer.showProblem(problem.message);
+    }
   }
 
   // Showing
@@ -110,7 +139,9 @@ export class ConversationView extends HTMLElement {
   }
 
   #observe(snapshot) {
-    this.#announcer.observe(this.#pane(snapshot.gen).name, snapshot);
+    const turn = this.#conversation.turnOf(snapshot.gen);
+    const { name } = this.#answers(turn).find(({ gens }) => gens.includes(snapshot.gen));
+    this.#announcer.observe(name, snapshot);
   }
 
   #showAll() {
@@ -135,11 +166,30 @@ export class ConversationView extends HTMLElement {
 
   #introduceTurns() {
     const { turns } = this.#conversation;
-    turns.forEach((turn, index) => {
-      this.#turn(turn.id).introduce(turn, index + 1, this.#answers(turn));
-      this.#turn(turn.id).showPane(this.#parts.switcher.current);
-    });
+    turns.forEach((turn) => this.#introduceTurn(turn));
     this.#parts.welcome.hidden = turns.length > 0;
+  }
+
+  #introduceTurn(turn) {
+    const index = this.#conversation.turns.indexOf(turn);
+    this.#turn(turn.id).introduce(turn, index + 1, this.#answers(turn));
+    this.#turn(turn.id).showPane(this.#parts.switcher.current);
+  }
+
+  /** Turn to another answer of a pane. The focus stays on the button that was used. */
+  #showAnswer({ gen, step }) {
+    const turn = this.#conversation.turnOf(gen);
+    const { key, gens } = this.#panesOf(turn).find((pane) => pane.gens.includes(gen));
+    this.#chosen.set(`${turn.id} ${key}`, { gen, of: gens.length });
+    this.#introduceTurn(turn);
+    this.#paint(new Set([gen]));
+    this.#pane(gen).focusPager(step);
+    const state = stateText(this.#conversation.generation(gen));
+    this.#announcer.say(`Answer ${gens.indexOf(gen) + 1} of ${gens.length}: ${state}.`);
+  }
+
+  #panesOf(turn) {
+    return panesOf(turn, (gen) => this.#conversation.generation(gen));
   }
 
   #turn(id) {
@@ -152,15 +202,27 @@ export class ConversationView extends HTMLElement {
     return this.#turns.get(id);
   }
 
-  /** The newest generation of each pane, with a name that no other pane of the turn has. */
+  /** The answer of each pane that is shown, with a name that no other pane of the turn has. */
   #answers(turn) {
-    const newest = new Map();
-    for (const gen of turn.generations) newest.set(this.#conversation.generation(gen).pane || gen, gen);
-    const labels = [...newest.values()].map((gen) => ({ gen, label: this.#label(gen) }));
-    return labels.map(({ gen, label }, index) => {
-      const isShared = labels.filter((other) => other.label === label).length > 1;
-      return { gen, label, name: isShared ? `${label} (pane ${index + 1})` : label };
+    const answers = this.#panesOf(turn).map((pane) => this.#answer(turn, pane));
+    return answers.map((answer, index) => {
+      const isShared = answers.filter(({ label }) => label === answer.label).length > 1;
+      return { ...answer, name: isShared ? `${answer.label} (pane ${index + 1})` : answer.label };
     });
+  }
+
+  /** The newest, unless an older one was asked for since it came. */
+  #answer(turn, { key, gens }) {
+    const chosen = this.#chosen.get(`${turn.id} ${key}`);
+    const newest = gens.at(-1);
+    const gen = chosen?.of === gens.length ? chosen.gen : newest;
+    return { key, gens, gen, label: this.#label(gen), canAskAgain: gen === newest && this.#isLast(turn, key) };
+  }
+
+  /** Whether a pane has not been asked anything since. */
+  #isLast(turn, key) {
+    const later = this.#conversation.turns.slice(this.#conversation.turns.indexOf(turn) + 1);
+    return later.every((one) => one.generations.every((gen) => this.#conversation.generation(gen).pane !== key));
   }
 
   #label(gen) {
@@ -179,12 +241,29 @@ export class ConversationView extends HTMLElement {
   #paint(ids) {
     const pairs = [...ids].map((gen) => [this.#pane(gen), gen]).filter(([pane]) => pane);
     pairs.forEach(([pane]) => pane.measure());
-    pairs.forEach(([pane, gen]) => pane.paint(this.#conversation.generation(gen), this.#conversation.pace(gen)));
+    pairs.forEach(([pane, gen]) => this.#paintPane(pane, gen));
     pairs.forEach(([pane]) => pane.park());
     this.#paintSummary();
   }
 
+  #paintPane(pane, gen) {
+    const known = (id) => this.#conversation.generation(id);
+    pane.paint(known(gen), this.#conversation.pace(gen), continuedBy(known(gen), known));
+  }
+
+  /** While something waits in line, ask now and then where it stands. */
+  #watchLine() {
+    const waits = this.#conversation.live.some(({ state }) => state === State.queued);
+    if (!waits || this.#lineTimer !== null) return;
+    this.#lineTimer = setTimeout(async () => {
+      if (!document.hidden) await this.#session.refreshPlaces();
+      this.#lineTimer = null;
+      this.#watchLine();
+    }, LINE_MS);
+  }
+
   #paintSummary() {
+    this.#watchLine();
     const live = this.#conversation.live.length;
     this.#parts.composer.showLive(live);
     this.#parts.switcher.show(this.#newestPanes());

@@ -1,0 +1,120 @@
+"""Export: whole answers with their evidence; what is not whole only when asked for, and marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chatapp.models import Generation
+from chatapp.store import DjangoStore
+from chatapp.wiring import offer
+from streaming.events import Cancelled, Start, TextDelta, Usage
+from tests.chatapp.making import a_whole_answer, outcome_of
+from tests.chatapp.people import Person, problem_code
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
+
+
+@pytest.fixture
+async def exported(guest: Person) -> tuple[Person, str, list[str]]:
+    """One turn with a whole answer, a stopped one and one that waits; give who, where and the generations."""
+    path = await guest.begin()
+    turn = await guest.ask(path, "Greet me\n# twice", "echo", "warm", "endless")
+    gens = [one["gen"] for one in turn["generations"]]
+    store = DjangoStore(offer)
+    await store.finish(gens[0], 1, a_whole_answer(gens[0]))
+    bodies = (Start("warm", "p"), TextDelta("Goo"), Usage("upstream", 3, 2), Cancelled("guest", "closed", 5, 3))
+    await store.finish(gens[1], 1, outcome_of(gens[1], 1, *bodies))
+    return guest, path, gens
+
+
+async def document(person: Person, path: str, query: str = "") -> dict[str, Any]:
+    response = await person.get(f"{path}/export?format=json{query}")
+    assert response.status_code == 200, response.content
+    told: dict[str, Any] = response.json()
+    return told
+
+
+async def answers(person: Person, path: str, query: str = "") -> dict[str, dict[str, Any]]:
+    (turn,) = (await document(person, path, query))["turns"]
+    return {answer["id"]: answer for answer in turn["answers"]}
+
+
+async def markdown(person: Person, path: str, query: str = "") -> str:
+    response = await person.get(f"{path}/export?format=markdown{query}")
+    text: str = response.content.decode()
+    return text
+
+
+async def test_only_whole_answers_are_exported(exported: Any) -> None:
+    person, path, gens = exported
+    assert [(gen, one["whole"]) for gen, one in (await answers(person, path)).items()] == [(gens[0], True)]
+
+
+async def test_what_is_left_out_is_named_with_the_reason(exported: Any) -> None:
+    person, path, gens = exported
+    left_out = {one["id"]: one["faults"] for one in (await document(person, path))["left_out"]}
+    assert left_out == {gens[1]: ["stopped before its end"], gens[2]: ["still being written"]}
+
+
+async def test_partial_answers_come_when_asked_for_and_are_marked(exported: Any) -> None:
+    person, path, gens = exported
+    partial = (await answers(person, path, "&partial=1"))[gens[1]]
+    assert (partial["whole"], partial["faults"], partial["text"]) == (False, ["stopped before its end"], "Goo")
+    assert partial["usage"] == {"source": "upstream", "input": 3, "output": 2}
+
+
+async def test_what_is_still_being_written_is_never_exported(exported: Any) -> None:
+    person, path, gens = exported
+    assert gens[2] not in await answers(person, path, "&partial=1")
+
+
+async def test_an_answer_comes_with_what_made_it(exported: Any) -> None:
+    person, path, gens = exported
+    answer = (await answers(person, path))[gens[0]]
+    row = await Generation.objects.aget(pk=gens[0])
+    assert (answer["text"], answer["text_sha256"], answer["text_length"]) == (row.text, row.text_sha256, 16)
+    assert (answer["model"], answer["finish"], answer["timings"]) == ("echo", "stop", {"ended_at": 5})
+
+
+async def test_an_answer_whose_archive_does_not_agree_is_left_out(exported: Any) -> None:
+    person, path, gens = exported
+    await Generation.objects.filter(pk=gens[0]).aupdate(text="Good **evening**")
+    left_out = {one["id"]: one["faults"] for one in (await document(person, path))["left_out"]}
+    assert "the digest of its text differs" in left_out[gens[0]]
+
+
+async def test_a_continuation_is_not_whole(exported: Any) -> None:
+    person, path, gens = exported
+    response = await person.post(f"/api/generations/{gens[1]}/continue", {"key": "k"})
+    new = response.json()["generation"]["gen"]
+    await DjangoStore(offer).finish(new, 1, a_whole_answer(new))
+    assert new not in await answers(person, path)
+    assert (await answers(person, path, "&partial=1"))[new]["continues"] == gens[1]
+
+
+async def test_markdown_quotes_the_prompt_and_names_the_model(exported: Any) -> None:
+    person, path, _ = exported
+    text = await markdown(person, path)
+    assert "> Greet me\n> # twice\n\n### echo\n\nGood **morning**" in text
+    assert "Goo\n" not in text
+
+
+async def test_markdown_marks_partial_answers(exported: Any) -> None:
+    person, path, _ = exported
+    text = await markdown(person, path, "&partial=1")
+    assert "### warm (temperature 1.5)\n\n**Partial: stopped before its end.**\n\nGoo\n" in text
+
+
+@pytest.mark.parametrize(("form", "content_type"), [("json", "application/json"), ("markdown", "text/markdown")])
+async def test_a_browser_keeps_it_as_a_file(exported: Any, form: str, content_type: str) -> None:
+    person, path, _ = exported
+    response = await person.get(f"{path}/export?format={form}")
+    assert response["Content-Disposition"].startswith("attachment; filename=")
+    assert response["Content-Type"].startswith(content_type)
+    assert response["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_an_unknown_format_is_refused(guest: Person) -> None:
+    assert problem_code(await guest.get(f"{await guest.begin()}/export?format=pdf"), 400) == "invalid_field"
