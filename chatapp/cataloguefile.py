@@ -24,9 +24,10 @@ from streaming.upstream.ports import ChatRequest, Message
 # A check gives what it wanted, as words that follow "must be", or None when it is satisfied.
 Check: TypeAlias = Callable[[Any], str | None]
 
-CAPABILITIES: Final = ("reasoning", "tools", "token_ids")
+CAPABILITIES: Final = ("reasoning", "tools", "images", "json_schema", "token_ids")
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_VERSION: Final = re.compile(r"20\d\d-\d\d-\d\d(?:-preview)?")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
 _SECRET_KEYS: Final = ("key_env", "key", "api_key", "token", "password", "secret")
 
@@ -117,10 +118,13 @@ def _model(row: Mapping[str, Any], number: int, notes: list[_Note]) -> ModelConf
         address_env=table.take("address_env", _variable),
         key_env=table.take("key_env", _variable),
         accent=table.take("accent", _one_of(ACCENTS), ""),
+        api_version=table.take("api_version", _matches(_VERSION, "a version, such as 2024-10-21"), ""),
+        background=table.take("background", _truth, default=False),
         system=table.take("system", _text, ""),
         params=table.take("params", _table, {}),
         context_tokens=table.take("context_tokens", _positive_whole),
         capabilities=_capabilities(table, adapter),
+        max_running=table.take("max_running", _positive_whole),
         price=_price(table.inner("price")),
         deadlines=_deadlines(table.inner("deadlines")),
         limits=_limits(table.inner("limits")),
@@ -167,8 +171,9 @@ def _check_address(config: ModelConfig, table: _Table) -> None:
         return
     if not (config.address or config.address_env or config.adapter in ADDRESSES):
         table.note("address", f"is missing; {config.adapter} needs address, or address_env")
-    if config.accent and config.adapter != "openai_chat":
-        table.note("accent", "belongs to the adapter openai_chat only")
+    for key, adapter in (("accent", "openai_chat"), ("api_version", "azure"), ("background", "openai_responses")):
+        if getattr(config, key) and config.adapter != adapter:
+            table.note(key, f"belongs to the adapter {adapter} only")
 
 
 def _check_params(config: ModelConfig, table: _Table) -> None:
@@ -204,6 +209,10 @@ def _text(value: Any) -> str | None:
 
 def _table(value: Any) -> str | None:
     return None if isinstance(value, dict) else "a table"
+
+
+def _truth(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "true or false"
 
 
 def _address(value: Any) -> str | None:

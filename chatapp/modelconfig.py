@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from streaming.upstream.breaker import Rest, in_words
 from streaming.upstream.deadlines import Deadlines
 from streaming.upstream.dialects import DIALECTS
 from streaming.upstream.limits import Limits
@@ -49,10 +50,13 @@ class ModelConfig:
     address_env: str | None = None
     key_env: str | None = None
     accent: str = ""  # One of openai_chat.ACCENTS: how a relative of Chat Completions differs.
+    api_version: str = ""  # Of an Azure resource.
+    background: bool = False  # Responses: the service goes on without a connection, and is asked to stop.
     system: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     context_tokens: int | None = None  # Prompt and answer together.
     capabilities: tuple[str, ...] = ()
+    max_running: int | None = None  # Answers that one worker process lets it write at a time.
     price: Price | None = None
     deadlines: Deadlines = field(default_factory=Deadlines)
     limits: Limits = field(default_factory=Limits)
@@ -81,9 +85,15 @@ def availability(config: ModelConfig, environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def to_public(config: ModelConfig, reason: str | None) -> dict[str, Any]:
-    """Give what everybody may know of a model. Addresses and names of variables stay with the operator."""
+def to_public(config: ModelConfig, reason: str | None, *, rest: Rest | None = None, now: float = 0.0) -> dict[str, Any]:
+    """
+    Give what everybody may know of a model. Addresses and names of variables stay with the operator.
+
+    `rest`: its service rests; times are epoch seconds.
+    """
     price = config.price
+    if reason is None and rest is not None:
+        reason = in_words(rest, now)
     return {
         "id": config.id,
         "label": config.label,
@@ -97,6 +107,7 @@ def to_public(config: ModelConfig, reason: str | None) -> dict[str, Any]:
         },
         "available": reason is None,
         "reason": reason,
+        "resting": rest and {"since": int(rest.since * 1000), "until": int(rest.until * 1000)},
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from chatapp.catalogue import CatalogueError, parse_catalogue
 from chatapp.up.refusal import Refused
 
 LOCK_NAME = "up.lock"
@@ -40,6 +41,19 @@ def check_address(host: str, port: int) -> tuple[str, int]:
 def free_port() -> int:
     """Give a port of 127.0.0.1 that nobody listens on just now."""
     return _listen_once(socket.AF_INET, "127.0.0.1", 0)
+
+
+def check_models(path: Path) -> None:
+    """
+    Read the catalogue of models once, so that a mistake in it is told here and not in every page's log.
+
+    Raises:
+        Refused: it cannot be read, or has mistakes; all of them are named with their lines.
+    """
+    try:
+        parse_catalogue(path)
+    except CatalogueError as exc:
+        raise Refused(f"The models on offer cannot be used. Mend the file that MODELS_FILE names:\n{exc}") from exc
 
 
 def make_folder(folder: Path) -> None:

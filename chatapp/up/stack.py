@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from chatapp.redisurl import client_url
 from chatapp.up.console import Console
-from chatapp.up.grounds import check_address, free_port, make_folder, only_one
+from chatapp.up.grounds import check_address, check_models, free_port, make_folder, only_one
 from chatapp.up.probes import WorkerProbe, http_answers, redis_answers
 from chatapp.up.redis_server import PrivateRedis, find_server, private_redis
 from chatapp.up.refusal import Refused
@@ -39,6 +39,7 @@ class Wishes:
 
     root: Path  # The folder of manage.py.
     var: Path
+    models: Path  # The catalogue of models.
     host: str = "127.0.0.1"
     port: int = 8000  # 0 means any free one.
     web_name: str = "127.0.0.1"  # A host name that the web tier answers to.
@@ -76,6 +77,7 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
     Raises:
         Refused: something is in the way.
     """
+    check_models(wishes.models)
     make_folder(wishes.var)
     with contextlib.ExitStack() as stack:
         # Before the port: whoever runs `up` twice is told that it runs, not to take another port.
@@ -99,7 +101,9 @@ async def _supervise(plan: Plan, console: Console) -> None:
 def _plan(
     wishes: Wishes, environ: Mapping[str, str], private: PrivateRedis | None, address: str, port: int, lock: int
 ) -> Plan:
-    env = {**environ, "PYTHONUNBUFFERED": "1", "SIDESTREAM_VAR": str(wishes.var)}
+    # The port is told to those who look for model servers on the usual ports of this machine.
+    own = {"PYTHONUNBUFFERED": "1", "SIDESTREAM_VAR": str(wishes.var), "SIDESTREAM_PORT": str(port)}
+    env = {**environ, **own}
     notes = [f"state is kept in {wishes.var}"]
     services = []
     if private:

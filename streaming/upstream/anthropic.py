@@ -9,8 +9,19 @@ from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.faults import fault
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
-from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Check, Fields, between, build_messages, one_of, split_system, take_params
+from streaming.upstream.ports import ChatRequest, Image
+from streaming.upstream.request import (
+    Check,
+    Fields,
+    as_base64,
+    between,
+    build_messages,
+    check_extras,
+    function,
+    one_of,
+    split_system,
+    take_params,
+)
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -35,20 +46,32 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request)
     params = take_params(request.params, PARAMS, CHECKS)
     effort = params.pop("reasoning_effort", None)
+    output: dict[str, Any] = {}
     if effort == "none":
         params["thinking"] = {"type": "disabled"}
     elif effort:
-        params |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+        # Newer models leave their thoughts out unless they are asked for them.
+        params["thinking"], output["effort"] = {"type": "adaptive", "display": "summarized"}, effort
+    if request.answer_schema:
+        output["format"] = {"type": "json_schema", "schema": dict(request.answer_schema.schema)}
+    if output:
+        params["output_config"] = output
+    if request.tools:
+        params["tools"] = [function(tool, "input_schema") for tool in request.tools]
     system, turns = split_system(request.messages)
     if system:
         params["system"] = system
-    return {
-        "model": request.model, "messages": build_messages(turns), "stream": True, "max_tokens": MAX_TOKENS, **params
-    }  # fmt: skip
+    messages = build_messages(turns, _image)
+    return {"model": request.model, "messages": messages, "stream": True, "max_tokens": MAX_TOKENS, **params}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": as_base64(image)}}
 
 
 def authorise(key: str, url: str, content: bytes) -> dict[str, str]:  # noqa: ARG001

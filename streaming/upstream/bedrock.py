@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,8 +11,18 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.eventstream import EventStreamFramer
 from streaming.upstream.limits import Limits
-from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Check, Fields, Headers, bearer, between, split_system, take_params
+from streaming.upstream.ports import AnswerSchema, ChatRequest, Message, Tool
+from streaming.upstream.request import (
+    Check,
+    Fields,
+    Headers,
+    as_base64,
+    bearer,
+    between,
+    check_extras,
+    split_system,
+    take_params,
+)
 from streaming.upstream.sigv4 import parse_credentials, sign
 from streaming.upstream.usage import added, count
 
@@ -32,14 +43,40 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call; the model is part of the address.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request)
     config = take_params(request.params, PARAMS, CHECKS)
     system, turns = split_system(request.messages)
-    body: dict[str, Any] = {"messages": [{"role": turn.role, "content": [{"text": turn.content}]} for turn in turns]}
+    body: dict[str, Any] = {"messages": [{"role": turn.role, "content": _content(turn)} for turn in turns]}
     if system:
         body["system"] = [{"text": system}]
+    if request.tools:
+        body["toolConfig"] = {"tools": [_tool(tool) for tool in request.tools]}
+    if request.answer_schema:
+        body["outputConfig"] = {"textFormat": _format(request.answer_schema)}
     return {**body, **({"inferenceConfig": config} if config else {})}
+
+
+def _content(turn: Message) -> list[dict[str, Any]]:
+    images = [
+        {"image": {"format": image.media_type.removeprefix("image/"), "source": {"bytes": as_base64(image)}}}
+        for image in turn.images
+    ]
+    return [*images, *([{"text": turn.content}] if turn.content or not images else [])]
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"toolSpec": {"name": tool.name, **described, "inputSchema": {"json": dict(tool.parameters)}}}
+
+
+def _format(schema: AnswerSchema) -> dict[str, Any]:
+    # The service wants the schema as text inside the JSON.
+    return {
+        "type": "json_schema",
+        "structure": {"jsonSchema": {"name": schema.name, "schema": json.dumps(dict(schema.schema))}},
+    }
 
 
 def authorise(key: str, url: str, content: bytes) -> Headers:

@@ -26,7 +26,7 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call to a Claude model; other models are called by Converse.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
     body = anthropic.build_body(request)
     del body["model"], body["stream"]  # Both are part of the address.

@@ -6,10 +6,20 @@ from typing import Any, Final
 
 from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
+from streaming.upstream.faults import fault
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
 from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Check, Fields, between, build_messages, take_params
+from streaming.upstream.request import (
+    Check,
+    Fields,
+    between,
+    build_messages,
+    build_tools,
+    check_extras,
+    image_url_part,
+    take_params,
+)
 from streaming.upstream.usage import count
 
 PARAMS: Final[Fields] = {
@@ -29,10 +39,16 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises; unsupported_json_schema beside tools.
     """
+    check_extras(request)
+    if request.tools and request.answer_schema:
+        raise fault("unsupported_json_schema", detail="response_format and tools exclude each other")
     params = take_params(request.params, PARAMS, CHECKS)
-    return {"model": request.model, "messages": build_messages(request.messages), "stream": True, **params}
+    if request.answer_schema:
+        params["response_format"] = {"type": "json_object", "json_schema": dict(request.answer_schema.schema)}
+    messages = build_messages(request.messages, image_url_part)
+    return {"model": request.model, "messages": messages, "stream": True, **build_tools(request.tools), **params}
 
 
 class Cohere(JsonDialect):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
+from urllib.parse import quote
 
 from streaming.upstream import (
     anthropic,
@@ -16,9 +18,13 @@ from streaming.upstream import (
     openai_chat,
     responses,
 )
+from streaming.upstream.request import Headers
 from streaming.upstream.spec import DialectSpec, HttpUpstream
 
-__all__ = ["DIALECTS", "DialectSpec", "HttpUpstream", "openai_chat_spec"]
+__all__ = ["AZURE_API_VERSION", "DIALECTS", "DialectSpec", "HttpUpstream", "azure_spec", "openai_chat_spec"]
+
+# The newest one that is no preview, for deployments whose catalogue entry names none.
+AZURE_API_VERSION: Final = "2024-10-21"
 
 
 def openai_chat_spec(accent: str = "") -> DialectSpec:
@@ -36,8 +42,20 @@ def openai_chat_spec(accent: str = "") -> DialectSpec:
     )
 
 
+def azure_spec(api_version: str = AZURE_API_VERSION) -> DialectSpec:
+    """Give Chat Completions as an Azure resource speaks it: `model` is the deployment, a part of the address."""
+    chat = openai_chat_spec("openai")
+    path = f"/openai/deployments/{{model}}/chat/completions?api-version={quote(api_version)}"
+    return replace(chat, path=path, authorise=azure_key)
+
+
+def azure_key(key: str, url: str, content: bytes) -> Headers:  # noqa: ARG001
+    return {"api-key": key}
+
+
 DIALECTS: Final[dict[str, DialectSpec]] = {
     "openai_chat": openai_chat_spec(),
+    "azure": azure_spec(),
     "openai_responses": DialectSpec("/responses", responses.build_body, responses.Responses),
     "anthropic": DialectSpec(
         "/messages", anthropic.build_body, anthropic.Anthropic, anthropic.authorise, anthropic.HEADERS

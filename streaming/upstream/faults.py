@@ -85,6 +85,14 @@ FAULTS: Final[dict[str, Fault]] = {
     ),
     # What was not even sent.
     "unsupported_parameter": Fault("This model has no such parameter. Remove it, or choose another model."),
+    "unsupported_images": Fault("This model cannot be sent these images. Remove them, or choose another model."),
+    "unsupported_tools": Fault("This model cannot be given tools. Turn them off, or choose another model."),
+    "unsupported_json_schema": Fault(
+        "This model cannot be held to a JSON schema. Ask for plain text, or choose another model."
+    ),
+    "upstream_resting": Fault(
+        "The model service keeps failing and is left alone for a while. Try again later, or choose another model.", True
+    ),
 }
 
 # What an HTTP status means; services also give these numbers as codes in error objects.

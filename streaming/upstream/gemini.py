@@ -13,8 +13,8 @@ from streaming.upstream.faults import fault
 from streaming.upstream.finish import FINISHES
 from streaming.upstream.json_array import SseOrArrayFramer
 from streaming.upstream.limits import Limits
-from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Fields, one_of, split_system, take_params
+from streaming.upstream.ports import ChatRequest, Message
+from streaming.upstream.request import Fields, as_base64, check_extras, function, one_of, split_system, take_params
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -42,8 +42,9 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request)
     budgets = "gemini-2.5" in request.model
     efforts = one_of(BUDGETS if budgets else LEVELS)
     config = take_params(request.params, PARAMS, {"reasoning_effort": efforts})
@@ -51,14 +52,22 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     if effort:
         amount = {"thinkingBudget": BUDGETS[effort]} if budgets else {"thinkingLevel": effort}
         config["thinkingConfig"] = {"includeThoughts": effort != "none", **amount}
+    if request.answer_schema:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.answer_schema.schema)}
     system, turns = split_system(request.messages)
     roles = {"user": "user", "assistant": "model"}
-    body: dict[str, Any] = {
-        "contents": [{"role": roles[turn.role], "parts": [{"text": turn.content}]} for turn in turns]
-    }
+    body: dict[str, Any] = {"contents": [{"role": roles[turn.role], "parts": _parts(turn)} for turn in turns]}
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
+    if request.tools:
+        declared = [function(tool, "parametersJsonSchema") for tool in request.tools]
+        body["tools"] = [{"functionDeclarations": declared}]
     return {**body, **({"generationConfig": config} if config else {})}
+
+
+def _parts(turn: Message) -> list[dict[str, Any]]:
+    images = [{"inlineData": {"mimeType": image.media_type, "data": as_base64(image)}} for image in turn.images]
+    return [*images, *([{"text": turn.content}] if turn.content or not images else [])]
 
 
 def authorise(key: str, url: str, content: bytes) -> dict[str, str]:  # noqa: ARG001

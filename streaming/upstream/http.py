@@ -92,7 +92,7 @@ class Dialect(Protocol):
 
 class HttpCall:
     """
-    An UpstreamCall over HTTP.
+    An UpstreamCall over HTTP: a POST of `content`, or a GET where there is none.
 
     Iterate it in one task; `close` may be called from any. What has arrived before a failure, or
     before `close`, is still given out; then the failure is raised, `call_closed` after `close`.
@@ -103,7 +103,7 @@ class HttpCall:
         self,
         url: str,
         headers: Mapping[str, str],
-        content: bytes,
+        content: bytes | None,
         dialect: Dialect,
         *,
         deadlines: Deadlines | None = None,
@@ -202,8 +202,9 @@ class HttpCall:
             timeout=None,  # noqa: S113
         )  # fmt: skip
         request = self._client.build_request(
-            "POST", self._url, headers=HEADERS | self._headers, content=self._content, extensions={"trace": self._trace}
-        )
+            "GET" if self._content is None else "POST", self._url, headers=HEADERS | self._headers,
+            content=self._content, extensions={"trace": self._trace},
+        )  # fmt: skip
         url = request.url
         if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > HIGHEST_PORT:
             raise fault("bad_address")

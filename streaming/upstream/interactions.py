@@ -8,8 +8,17 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
-from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Fields, one_of, split_system, take_params
+from streaming.upstream.ports import ChatRequest, Image
+from streaming.upstream.request import (
+    Fields,
+    as_base64,
+    check_extras,
+    function,
+    one_of,
+    split_system,
+    take_params,
+    text_parts,
+)
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -20,7 +29,8 @@ PARAMS: Final[Fields] = {
     "stop": "stop_sequences",
     "reasoning_effort": "thinking_level",
 }
-LEVELS: Final = ("minimal", "low", "medium", "high")
+LEVELS: Final = ("minimal", "low", "medium", "high", "xhigh")
+STEPS: Final = {"user": "user_input", "assistant": "model_output"}
 
 
 def build_body(request: ChatRequest) -> dict[str, Any]:
@@ -28,20 +38,29 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request)
     config = take_params(request.params, PARAMS, {"reasoning_effort": one_of(LEVELS)})
+    if "thinking_level" in config:
+        config["thinking_summaries"] = "auto"
     system, turns = split_system(request.messages)
-    roles = {"user": "user", "assistant": "model"}
-    body: dict[str, Any] = {
-        "model": request.model,
-        "input": [{"role": roles[turn.role], "content": turn.content} for turn in turns],
-        "stream": True,
-        "store": False,
-    }
+    steps = [
+        {"type": STEPS[turn.role], "content": [*map(_image, turn.images), *text_parts(turn.content)]} for turn in turns
+    ]
+    body: dict[str, Any] = {"model": request.model, "input": steps, "stream": True, "store": False}
     if system:
         body["system_instruction"] = system
+    if request.tools:
+        body["tools"] = [{"type": "function", **function(tool)} for tool in request.tools]
+    if request.answer_schema:
+        schema = dict(request.answer_schema.schema)
+        body["response_format"] = {"type": "text", "mime_type": "application/json", "schema": schema}
     return {**body, **({"generation_config": config} if config else {})}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image", "data": as_base64(image), "mime_type": image.media_type}
 
 
 class Interactions(JsonDialect):

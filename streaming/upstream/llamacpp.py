@@ -25,7 +25,7 @@ from streaming.upstream.framing import SseFramer
 from streaming.upstream.http import Deadlines, HttpCall, Limits, tls_context
 from streaming.upstream.http_faults import from_httpx, from_response
 from streaming.upstream.ports import ChatRequest, Chunk, Message
-from streaming.upstream.request import Check, Fields, take_params
+from streaming.upstream.request import JSON_SCHEMA, Check, Fields, check_extras, take_params
 from streaming.upstream.usage import count
 from streaming.upstream.vocabulary import TokenTrail, Vocabulary
 
@@ -61,9 +61,13 @@ def build_body(request: ChatRequest, prompt: Sequence[int]) -> dict[str, Any]:
     Build the JSON of a /completion call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises. Tools would come back as text of
+            the model's own form, and images have no token ids: both want the server's chat endpoint.
     """
+    check_extras(request, {JSON_SCHEMA})
     params = take_params(request.params, PARAMS, CHECKS)
+    if request.answer_schema:
+        params["json_schema"] = dict(request.answer_schema.schema)
     return {
         "prompt": list(prompt), "stream": True, "return_tokens": True, "cache_prompt": True,
         # While it reads a prompt, the server finds out that nobody listens only by trying to say something.

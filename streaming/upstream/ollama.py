@@ -8,8 +8,8 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.framing import NdjsonFramer
 from streaming.upstream.limits import Limits
-from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Fields, build_messages, one_of, take_params
+from streaming.upstream.ports import ChatRequest, Message
+from streaming.upstream.request import Fields, as_base64, build_tools, check_extras, one_of, take_params
 from streaming.upstream.usage import count
 
 PARAMS: Final[Fields] = {
@@ -29,14 +29,23 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request)
     options = take_params(request.params, PARAMS, {"reasoning_effort": one_of(("none", "low", "medium", "high"))})
-    body: dict[str, Any] = {"model": request.model, "messages": build_messages(request.messages), "stream": True}
+    messages = [_message(message) for message in request.messages]
+    body: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True, **build_tools(request.tools)}
     effort = options.pop("reasoning_effort", None)
     if effort:
         body["think"] = effort if effort != "none" else False
+    if request.answer_schema:
+        body["format"] = dict(request.answer_schema.schema)
     return {**body, **({"options": options} if options else {})}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    images = {"images": [as_base64(image) for image in message.images]} if message.images else {}
+    return {"role": message.role, "content": message.content, **images}
 
 
 class Ollama(JsonDialect):

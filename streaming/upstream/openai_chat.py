@@ -11,7 +11,20 @@ from streaming.upstream.dialect import JsonDialect, error_in
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
 from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import REASONING_EFFORTS, Fields, build_messages, one_of, take_params
+from streaming.upstream.request import (
+    EVERYTHING,
+    IMAGES,
+    JSON_SCHEMA,
+    REASONING_EFFORTS,
+    TOOLS,
+    Fields,
+    build_messages,
+    build_tools,
+    check_extras,
+    image_url_part,
+    one_of,
+    take_params,
+)
 from streaming.upstream.think import ThinkTags
 from streaming.upstream.tools import ToolCalls
 from streaming.upstream.usage import openai_usage
@@ -37,6 +50,7 @@ class Accent:
     """
 
     params: Fields = field(default_factory=lambda: PARAMS)
+    able: frozenset[str] = EVERYTHING  # Of images, tools and JSON schemas.
     asks_for_usage: bool = True  # Send stream_options; some older servers refuse it.
     think_tags: bool = False  # The model writes its reasoning between tags in the text.
     starts_in_reasoning: bool = False  # Its template opens the tag, so only the closing one comes.
@@ -52,10 +66,10 @@ def _without(*names: str, **renamed: str) -> Fields:
 ACCENTS: Final[dict[str, Accent]] = {
     "": Accent(),
     "openai": Accent(params=_without(max_tokens="max_completion_tokens")),
-    "deepseek": Accent(params=_without("seed", "reasoning_effort")),
+    "deepseek": Accent(params=_without("seed", "reasoning_effort"), able=frozenset({TOOLS})),
     "groq": Accent(params=_without(max_tokens="max_completion_tokens")),
     "mistral": Accent(params=_without("reasoning_effort", seed="random_seed"), asks_for_usage=False),
-    "perplexity": Accent(params=_without("seed", "stop"), think_tags=True),
+    "perplexity": Accent(params=_without("seed", "stop"), able=frozenset({IMAGES, JSON_SCHEMA}), think_tags=True),
     "think_tags": Accent(think_tags=True),
     "starts_in_reasoning": Accent(think_tags=True, starts_in_reasoning=True),
     "cumulative": Accent(cumulative_text=True),
@@ -68,13 +82,18 @@ def build_body(request: ChatRequest, accent: Accent = Accent()) -> dict[str, Any
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request, accent.able)
     params = take_params(request.params, accent.params, {"reasoning_effort": one_of(REASONING_EFFORTS)})
-    body: dict[str, Any] = {"model": request.model, "messages": build_messages(request.messages), "stream": True}
+    messages = build_messages(request.messages, image_url_part)
+    body: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
     if accent.asks_for_usage:
         body["stream_options"] = {"include_usage": True}
-    return {**body, **params}
+    if request.answer_schema:
+        named = {"name": request.answer_schema.name, "schema": dict(request.answer_schema.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    return {**body, **build_tools(request.tools), **params}
 
 
 class OpenAIChat(JsonDialect):

@@ -8,18 +8,48 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    media_type: str  # One of streaming.upstream.request.IMAGE_TYPES.
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[Image, ...] = ()  # Of a user only; they come before the text.
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may ask for."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]  # The JSON schema of an object.
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSchema:
+    """What the answer's text has to be: JSON of this schema."""
+
+    name: str
+    schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One call. `model` is the upstream's own name; `params` are in our words (see README)."""
+    """
+    One call. `model` is the upstream's own name; `params` are in our words (see README).
+
+    What an upstream cannot express of it is refused before anything is sent.
+    """
 
     model: str
     messages: tuple[Message, ...]
     params: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
+    answer_schema: AnswerSchema | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +126,10 @@ class Upstream(Protocol):
     """A configured model service."""
 
     def call(self, request: ChatRequest) -> UpstreamCall:
-        """Prepare a call; nothing is sent before iteration starts."""
+        """
+        Prepare a call; nothing is sent before iteration starts.
+
+        Raises:
+            UpstreamError: the call cannot be made as it is asked for, or not now.
+        """
         ...

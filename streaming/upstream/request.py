@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from streaming.upstream.faults import fault
-from streaming.upstream.ports import Message
+from streaming.upstream.ports import ChatRequest, Image, Message, Tool
 
 Fields: TypeAlias = Mapping[str, str]
 Headers: TypeAlias = dict[str, str]
 Check: TypeAlias = Callable[[Any], bool]
+# What a dialect may be able to express beyond text.
+IMAGES: Final = "images"
+TOOLS: Final = "tools"
+JSON_SCHEMA: Final = "json_schema"
+EVERYTHING: Final = frozenset({IMAGES, TOOLS, JSON_SCHEMA})
+# What every service that reads images reads.
+IMAGE_TYPES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
@@ -61,8 +69,65 @@ def take_params(params: Mapping[str, Any], fields: Fields, checks: Mapping[str, 
     return taken
 
 
-def build_messages(messages: Iterable[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
+def check_extras(request: ChatRequest, able: Iterable[str] = EVERYTHING) -> None:
+    """
+    Check what a request holds beyond text against what a dialect is able to express.
+
+    Raises:
+        UpstreamError: unsupported_images, unsupported_tools or unsupported_json_schema.
+    """
+    images = [(message.role, image.media_type) for message in request.messages for image in message.images]
+    wrong = [one for one in images if one[0] != "user" or one[1] not in IMAGE_TYPES]
+    if wrong or (images and IMAGES not in able):
+        raise fault("unsupported_images", detail=f"{wrong or images}")
+    if request.tools and TOOLS not in able:
+        raise fault("unsupported_tools")
+    if request.answer_schema and JSON_SCHEMA not in able:
+        raise fault("unsupported_json_schema")
+
+
+def build_messages(
+    messages: Iterable[Message], image: Callable[[Image], dict[str, Any]], text_type: str = "text"
+) -> list[dict[str, Any]]:
+    """Build messages of role and content: a text, or a list of parts where there are images."""
+    return [
+        {
+            "role": message.role,
+            "content": [*map(image, message.images), *text_parts(message.content, text_type)]
+            if message.images
+            else message.content,
+        }
+        for message in messages
+    ]
+
+
+def text_parts(text: str, kind: str = "text") -> list[dict[str, Any]]:
+    """Give one part; none for an empty text, which several services refuse as a part."""
+    return [{"type": kind, "text": text}] if text else []
+
+
+def as_base64(image: Image) -> str:
+    return base64.b64encode(image.data).decode()
+
+
+def data_url(image: Image) -> str:
+    return f"data:{image.media_type};base64,{as_base64(image)}"
+
+
+def image_url_part(image: Image) -> dict[str, Any]:
+    """Build an image as Chat Completions has it, and those who took after it."""
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+
+
+def build_tools(tools: Sequence[Tool]) -> dict[str, Any]:
+    """Build the member `tools` as Chat Completions has it; nothing where there are none."""
+    return {"tools": [{"type": "function", "function": function(tool)} for tool in tools]} if tools else {}
+
+
+def function(tool: Tool, parameters: str = "parameters") -> dict[str, Any]:
+    """Build a function; `parameters` is what the service calls their schema."""
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **described, parameters: dict(tool.parameters)}
 
 
 def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:

@@ -9,8 +9,8 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect, error_in
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
-from streaming.upstream.ports import ChatRequest
-from streaming.upstream.request import Fields, build_messages, take_params
+from streaming.upstream.ports import ChatRequest, Image
+from streaming.upstream.request import Fields, build_messages, check_extras, data_url, function, take_params
 from streaming.upstream.usage import openai_usage
 
 PARAMS: Final[Fields] = {
@@ -27,16 +27,26 @@ def build_body(request: ChatRequest) -> dict[str, Any]:
     Build the JSON of a call.
 
     Raises:
-        UpstreamError: unsupported_parameter.
+        UpstreamError: unsupported_parameter, or what check_extras raises.
     """
+    check_extras(request)
     params = take_params(request.params, PARAMS)
     effort = params.pop("reasoning_effort", None)
     if effort:
         params["reasoning"] = {"effort": effort, "summary": "auto"}
+    if request.tools:
+        # Strict schemas are a subset of JSON's, and nobody here has promised it.
+        params["tools"] = [{"type": "function", **function(tool), "strict": False} for tool in request.tools]
+    if request.answer_schema:
+        schema = {"name": request.answer_schema.name, "schema": dict(request.answer_schema.schema), "strict": True}
+        params["text"] = {"format": {"type": "json_schema", **schema}}
+    messages = build_messages(request.messages, _image, "input_text")
     # Conversations are kept here; the service need not keep them, too.
-    return {
-        "model": request.model, "input": build_messages(request.messages), "stream": True, "store": False, **params
-    }  # fmt: skip
+    return {"model": request.model, "input": messages, "stream": True, "store": False, **params}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "input_image", "image_url": data_url(image), "detail": "auto"}
 
 
 class Responses(JsonDialect):
@@ -44,13 +54,17 @@ class Responses(JsonDialect):
     One response. It is whole when a final event was read.
 
     Items are told apart by output_index: some gateways change ids from event to event. An error event
-    may be followed by response.failed, which brings the usage. `after`: a stream that is joined to
-    an earlier one repeats nothing up to this sequence number.
+    may be followed by response.failed, which brings the usage.
+
+    A response in the background outlives its connection: `rejoin` goes on with another stream of it.
     """
 
-    def __init__(self, limits: Limits, *, after: int | None = None) -> None:
+    def __init__(self, limits: Limits) -> None:
         super().__init__(SseFramer(limits.line_bytes), Answer())
-        self._after = after
+        self.response: str | None = None  # Its id, once it is known.
+        self.seen: int | None = None  # The newest sequence number.
+        self._after: int | None = None
+        self._line_bytes = limits.line_bytes
         self._reported: dict[str, Any] | None = None
         self._calls: dict[int | None, _Call] = {}
         self._spoken: set[tuple[Any, Any, Any]] = set()  # Parts whose text came in deltas.
@@ -58,6 +72,12 @@ class Responses(JsonDialect):
     @property
     def ending(self) -> bool:
         return self._reported is not None
+
+    def rejoin(self) -> None:
+        """Go on with the bytes of another stream of the same response; what it repeats is passed over."""
+        self.framer = SseFramer(self._line_bytes)
+        self._error = None
+        self._after = self.seen
 
     def is_whole(self) -> bool:
         if self._reported:
@@ -69,8 +89,13 @@ class Responses(JsonDialect):
 
     def take(self, payload: dict[str, Any], event: str) -> None:
         kind = payload.get("type", event)
-        if self._after is not None and payload.get("sequence_number", self._after + 1) <= self._after:
-            return
+        number = payload.get("sequence_number")
+        if isinstance(number, int):
+            if self._after is not None and number <= self._after:
+                return
+            self.seen = number
+        if kind == "response.created":
+            self.response = payload["response"].get("id")
         if kind in FINAL:
             self._end(kind, payload["response"])
         elif kind == "error":

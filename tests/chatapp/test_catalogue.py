@@ -53,7 +53,7 @@ def test_every_example_in_the_shipped_catalogue_can_be_used_as_it_stands(read) -
     # What is TOML behind the # begins like TOML; everything else is prose.
     examples = [line.removeprefix("# ") for line in lines[start:] if " = " in line or "[[models]]" in line]
     ids = [config.id for config in read("\n".join(examples).replace("…", "x"))]
-    assert ids == ["openai", "anthropic", "openrouter", "ollama", "own-server"]
+    assert ids == ["openai", "anthropic", "openrouter", "ollama", "azure", "own-server"]
 
 
 def test_the_shipped_demo_names_a_script_that_exists() -> None:
@@ -104,6 +104,12 @@ line_bytes = 4096
         (GOOD.replace("openai_chat", "llamacpp"), "llamacpp needs address, or address_env"),
         (GOOD + "accent = 'martian'", "must be one of openai"),
         (GOOD.replace("openai_chat", "anthropic") + "accent = 'xai'", "belongs to the adapter openai_chat only"),
+        (GOOD + "background = true", "background in model 'm' belongs to the adapter openai_responses only"),
+        (GOOD + "background = 1", "must be true or false"),
+        (GOOD + "api_version = '2024-10-21'", "belongs to the adapter azure only"),
+        (GOOD.replace("openai_chat", "azure") + "api_version = 'new'", "must be a version"),
+        (GOOD.replace("openai_chat", "azure"), "azure needs address, or address_env"),
+        (GOOD + "max_running = 0", "must be a whole number above 0"),
         (GOOD + "context_tokens = 1.5", "must be a whole number above 0"),
         (GOOD + "capabilities = ['telepathy']", "must be a list of some of reasoning"),
         (GOOD + "params = { temperature = 3 }", "temperature must be a number from 0 to 2"),

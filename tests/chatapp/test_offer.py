@@ -9,10 +9,14 @@ import pytest
 
 from chatapp.catalogue import CatalogueError
 from chatapp.offer import Offer, OfferFile
-from chatapp.upstreams import Upstreams
+from chatapp.upstreams import Upstreams, spec_of
 from streaming.errors import UpstreamError
+from streaming.upstream.background import BackgroundUpstream
+from streaming.upstream.breaker import FAILURES_TO_REST, Rest
 from streaming.upstream.dialects import HttpUpstream
+from streaming.upstream.guarded import GuardedUpstream
 from streaming.upstream.llamacpp import LlamaCppUpstream
+from streaming.upstream.ports import Image, Message
 from streaming.upstream.scripted import ScriptedUpstream
 from tests.streaming.fakes import job
 
@@ -41,6 +45,24 @@ label = "Local"
 adapter = "llamacpp"
 model = "small"
 address_env = "ADDRESS"
+"""
+AZURE = """
+[[models]]
+id = "cloud"
+label = "Cloud"
+adapter = "azure"
+model = "my-deployment"
+address = "https://my-resource.example"
+api_version = "2025-04-01-preview"
+"""
+BACKGROUND = """
+[[models]]
+id = "slow"
+label = "Slow"
+adapter = "openai_responses"
+model = "thinker"
+background = true
+max_running = 1
 """
 
 
@@ -108,13 +130,20 @@ def test_a_model_that_is_gone_has_neither_system_prompt_nor_budget(path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("model", "kind"), [("one", ScriptedUpstream), ("keyed", HttpUpstream), ("local", LlamaCppUpstream)]
+    ("model", "kind"),
+    [
+        ("one", ScriptedUpstream),
+        ("keyed", HttpUpstream),
+        ("local", LlamaCppUpstream),
+        ("cloud", HttpUpstream),
+        ("slow", BackgroundUpstream),
+    ],
 )
 def test_each_adapter_has_its_upstream(path: Path, model: str, kind: type) -> None:
-    path.write_text(ONE + KEYED + LOCAL)
+    path.write_text(ONE + KEYED + LOCAL + AZURE + BACKGROUND)
     environ = {"KEY": "secret", "ADDRESS": "http://127.0.0.1:8080"}
     upstream, _ = Upstreams(OfferFile(str(path), environ).current, environ).prepare(job(model=model))
-    assert isinstance(upstream, kind)
+    assert isinstance(upstream.inner if isinstance(upstream, GuardedUpstream) else upstream, kind)
 
 
 def test_a_call_names_the_model_as_its_service_does(path: Path) -> None:
@@ -143,3 +172,55 @@ def test_a_model_that_cannot_be_called_any_more_says_so(path: Path, model: str) 
     with pytest.raises(UpstreamError) as caught:
         Upstreams(OfferFile(str(path), {}).current, {}).prepare(job(model=model))
     assert caught.value.code == "model_unavailable"
+
+
+def test_an_azure_deployment_is_called_with_its_version(path: Path) -> None:
+    path.write_text(AZURE)
+    config = OfferFile(str(path), {}).current().find("cloud")
+    assert config is not None
+    assert spec_of(config).path.endswith("?api-version=2025-04-01-preview")
+
+
+def test_a_model_that_is_not_said_to_see_is_sent_no_images(path: Path) -> None:
+    seeing = job(model="one", messages=(Message("user", "What is this?", (Image("image/png", b"x"),)),))
+    with pytest.raises(UpstreamError) as caught:
+        Upstreams(OfferFile(str(path), {}).current, {}).prepare(seeing)
+    assert caught.value.code == "unsupported_images"
+
+
+async def test_a_model_with_a_limit_has_a_queue_and_others_have_none(path: Path) -> None:
+    change(path, ONE + BACKGROUND)
+    upstreams = Upstreams(OfferFile(str(path), {}).current, {})
+    places = [upstreams.queue(job(model=model)) for model in ("slow", "slow", "one", "one", "gone")]
+    assert [place.granted.done() for place in places] == [True, False, True, True, True]
+
+
+def test_models_of_one_service_rest_together(path: Path) -> None:
+    path.write_text(KEYED + KEYED.replace('"keyed"', '"other"'))
+    told: list[tuple[str, Rest | None]] = []
+    environ = {"KEY": "secret"}
+    upstreams = Upstreams(
+        OfferFile(str(path), environ).current, environ, lambda address, rest: told.append((address, rest)), lambda: 5.0
+    )
+    first, _ = upstreams.prepare(job(model="keyed"))
+    other, request = upstreams.prepare(job(model="other"))
+    assert isinstance(first, GuardedUpstream)
+    for _ in range(FAILURES_TO_REST):
+        first.failed(UpstreamError("connect_refused", "It is not there."), 5.0)
+    with pytest.raises(UpstreamError, match="failing since"):
+        other.call(request)
+    assert [address for address, _ in told] == ["https://models.example/v1"]
+
+
+@pytest.mark.parametrize(("now", "available"), [(1020.0, False), (1031.0, True)])
+def test_a_model_whose_service_rests_says_until_when(path: Path, now: float, available: bool) -> None:
+    path.write_text(KEYED)
+    offer = OfferFile(str(path), {"KEY": "secret"}).current()
+    (shown,) = offer.public({"https://models.example/v1": Rest(1000.0, 1030.0, "overloaded")}, now)
+    assert shown["available"] is available
+    assert (shown["reason"] is None) is available
+
+
+def test_the_rest_of_another_service_changes_nothing(path: Path) -> None:
+    offer = OfferFile(str(path), {}).current()
+    assert offer.public({"https://elsewhere.example": Rest(0.0, 99.0, "overloaded")}, 1.0)[0]["available"]

@@ -43,6 +43,7 @@ def _wishes(host: str, port: int) -> Wishes:
     return Wishes(
         root=settings.BASE_DIR,
         var=settings.VAR,
+        models=settings.MODELS_FILE,
         host=host,
         port=port,
         web_name="127.0.0.1" if name == "*" else name,

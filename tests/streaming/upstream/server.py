@@ -56,7 +56,7 @@ async def serving(behave: Behaviour, *, reads_request: bool = True) -> AsyncIter
         server.open += 1
         server.left.clear()
         try:
-            request = await _request(reader) if reads_request else b""
+            request = await read_request(reader) if reads_request else b""
             server.requests.append(request)
             server.arrived.set()
             await behave(Connection(reader, writer, request))
@@ -115,7 +115,8 @@ def answers(status: str, body: bytes = b"", **headers: str) -> Behaviour:
     return sends(head.encode() + body)
 
 
-async def _request(reader: asyncio.StreamReader) -> bytes:
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Read all of it: closing over unread bytes would reset the connection, and take the answer along."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = next(
         (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0

@@ -42,7 +42,7 @@ def test_anthropic_takes_the_system_prompt_apart_and_demands_a_limit() -> None:
 def test_anthropic_thinks_adaptively_at_an_effort() -> None:
     body = anthropic.build_body(ask(reasoning_effort="high", max_tokens=100))
     assert (body["thinking"], body["output_config"], body["max_tokens"]) == (
-        {"type": "adaptive"},
+        {"type": "adaptive", "display": "summarized"},
         {"effort": "high"},
         100,
     )
@@ -83,7 +83,7 @@ def test_interactions_have_a_configuration_of_their_own() -> None:
     body = interactions.build_body(ask(max_tokens=5))
     assert (body["generation_config"], body["input"][1]) == (
         {"max_output_tokens": 5},
-        {"role": "model", "content": "Hello"},
+        {"type": "model_output", "content": [{"type": "text", "text": "Hello"}]},
     )
 
 
@@ -136,6 +136,7 @@ def test_what_a_dialect_cannot_express_is_refused_before_the_call(adapter: str, 
     ("adapter", "path", "key_header"),
     [
         ("openai_chat", "/v1/chat/completions", "Authorization: Bearer the-key"),
+        ("azure", "/v1/openai/deployments/m%3A1%2Fx/chat/completions?api-version=2024-10-21", "api-key: the-key"),
         ("openai_responses", "/v1/responses", "Authorization: Bearer the-key"),
         ("anthropic", "/v1/messages", "x-api-key: the-key"),
         ("gemini", "/v1/models/m%3A1%2Fx:streamGenerateContent?alt=sse", "x-goog-api-key: the-key"),

