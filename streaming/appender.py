@@ -64,6 +64,19 @@ class Appender:
         self._dirty[journal] = min(due, self._dirty.get(journal, due))
         self._wake.set()
 
+    async def turn(self, journal: Journal) -> None:
+        """
+        Wait until a journal that has just been written may be written again.
+
+        What would only wait to be written need not be read yet either: read later, neighbouring chunks
+        cost one read together.
+        """
+        loop = asyncio.get_running_loop()
+        opened = self._open[journal]
+        wait = opened.written_at + len(self._open) / BATCHES_A_SECOND - PACE_S - loop.time()
+        if wait > PACE_S:
+            await asyncio.sleep(wait)
+
     async def flush(self, journal: Journal) -> None:
         """Wait until the log holds all of the journal, or refuses it for good (`journal.fenced`)."""
         while not (journal.settled or journal.fenced):
