@@ -57,7 +57,7 @@ class DjangoStore:
         return await in_database(_live)
 
     def _job(self, gen: str) -> Job | None:
-        row = Generation.objects.filter(pk=gen).select_related("turn", "pane").first()
+        row = Generation.objects.filter(pk=gen).select_related("turn", "pane", "conversation").first()
         if row is None:
             return None
         instructions = self._instructions()
@@ -68,6 +68,7 @@ class DjangoStore:
         return Job(
             ref=row.ref, state=State(row.state), attempt=row.attempt, pane=str(row.pane.uuid), model=row.model,
             params=row.params, messages=history, queued_at=epoch_ms(row.queued_at),
+            owner=str(row.conversation.user_id or row.conversation.guest),
         )  # fmt: skip
 
 

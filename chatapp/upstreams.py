@@ -64,16 +64,12 @@ class Upstreams:
         return self._upstream(config), ChatRequest(config.model, job.messages, job.params)
 
     def queue(self, job: Job) -> Place:
-        """
-        Take a place among those who wait for a job's model, in this process.
-
-        Conversations take turns, since a job does not say whose it is.
-        """
+        """Take a place among those who wait for a job's model, in this process. Owners take turns."""
         config = self._offer().find(job.model)
         if config is None or config.max_running is None:
             return AtOnce()
         turns = self._turns.setdefault((config.id, config.max_running), Turns(config.max_running))
-        return turns.ask(job.ref.conversation)
+        return turns.ask(job.owner)
 
     def _upstream(self, config: ModelConfig) -> Upstream:
         known, upstream = self._built.get(config.id, (None, None))

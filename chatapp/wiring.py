@@ -8,7 +8,7 @@ import os
 import time
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Self
+from typing import Any, Self
 
 from django.conf import settings
 from redis.asyncio import Redis
@@ -16,9 +16,11 @@ from redis.asyncio import Redis
 from chatapp import presence
 from chatapp.admission import line
 from chatapp.database import in_database
+from chatapp.discovery import Discovery
 from chatapp.dispatch import dispatcher
 from chatapp.ending import end
 from chatapp.offer import Offer, OfferFile
+from chatapp.resting import RestBoard, resting
 from chatapp.slots import Slots
 from chatapp.store import DjangoStore
 from chatapp.streams import Streams
@@ -42,7 +44,7 @@ def clock() -> int:
 
 @cache
 def _offer_file(path: str) -> OfferFile:
-    return OfferFile(path, os.environ)
+    return OfferFile(path, os.environ, Discovery(os.environ))
 
 
 def offer() -> Offer:
@@ -75,6 +77,10 @@ class Web:
         """Ask a generation to stop; give its state afterwards."""
         return await request_cancel(self.log, self.store, ref, by, clock)
 
+    async def models(self) -> list[dict[str, Any]]:
+        """List the models on offer for people, with the services that rest just now."""
+        return offer().public(await resting(self.redis), time.time())
+
     async def close(self) -> None:
         await end(*self._serving)
         await self.streams.forget()
@@ -94,10 +100,11 @@ class Worker:
     @classmethod
     def build(cls) -> Self:
         log = RedisLog.connect(settings.REDIS_URL)
-        prepare = Upstreams(offer, os.environ).prepare
-        runtime = Runtime(log, DjangoStore(offer), prepare, dispatcher.send, clock)
+        redis = presence.connect(settings.REDIS_URL)
+        upstreams = Upstreams(offer, os.environ, RestBoard(redis).post)
+        runtime = Runtime(log, DjangoStore(offer), upstreams.prepare, dispatcher.send, clock, upstreams.queue)
         slots = Slots(runtime.drive, partial(in_database, line), settings.WORKER_STREAMS)
-        return cls(log, runtime, slots, presence.connect(settings.REDIS_URL))
+        return cls(log, runtime, slots, redis)
 
     async def close(self) -> None:
         await self.log.close()

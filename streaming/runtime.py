@@ -9,13 +9,14 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from streaming.appender import Appender
-from streaming.driver import Driver, Prepare
+from streaming.driver import Driver, Prepare, Queue
 from streaming.errors import LogUnavailable
 from streaming.journal import Journal
 from streaming.lifecycle import TERMINAL, State
 from streaming.log.ports import LEASE_MS, Lease, Log
 from streaming.store import Job, Live, Store
 from streaming.takeover import end_unowned, repair
+from streaming.upstream.turns import AtOnce
 
 logger = logging.getLogger(__name__)
 
@@ -33,17 +34,25 @@ class Runtime:
     """
     Hosts the drivers of one process on one event loop.
 
-    `dispatch` sends a generation to the queue again; it must not block.
+    `dispatch` sends a generation to the queue again; it must not block. `queue` gives a job its place
+    among those who wait for its model.
     """
 
     def __init__(
-        self, log: Log, store: Store, prepare: Prepare, dispatch: Callable[[str], None], clock: Callable[[], int]
+        self,
+        log: Log,
+        store: Store,
+        prepare: Prepare,
+        dispatch: Callable[[str], None],
+        clock: Callable[[], int],
+        queue: Queue = lambda _: AtOnce(),
     ) -> None:
         self._log = log
         self._store = store
         self._prepare = prepare
         self._dispatch = dispatch
         self._clock = clock
+        self._queue = queue
         self._appender = Appender(log)
         self._drivers: dict[str, Driver] = {}
         self._idle = asyncio.Event()
@@ -105,7 +114,7 @@ class Runtime:
         self._drivers[job.ref.gen] = driver
         self._idle.clear()
         try:
-            await driver.run(self._prepare)
+            await driver.run(self._prepare, self._queue)
         finally:
             del self._drivers[job.ref.gen]
             if not self._drivers:

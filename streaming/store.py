@@ -24,6 +24,7 @@ class Job:
     params: Mapping[str, Any]
     messages: tuple[Message, ...]
     queued_at: int  # epoch ms
+    owner: str = ""  # Whoever asked: those who wait for a model take turns by it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from streaming.errors import LogUnavailable
-from streaming.events import Cancelled, Error, Event, Terminal, dumps, event_from_dict, event_to_dict
+from streaming.events import Cancelled, Error, Event, Terminal, Usage, dumps, event_from_dict, event_to_dict
 from streaming.frames import START_CURSOR
 from streaming.journal import Journal
 from streaming.lifecycle import DRIVER_LOST, State
@@ -18,6 +19,7 @@ from streaming.log.ports import Claim, Kind, Log
 from streaming.markdown import render
 from streaming.snapshot import Block, Snapshot, fold
 from streaming.store import Job, Outcome, Store
+from streaming.upstream.estimate import estimate_input, estimate_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -39,17 +41,21 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
     blocks = tuple(Block(block.html, sealed=True) for block in render(snapshot.text))
     for index, block in enumerate(blocks):
         journal.show(index, block.html, sealed=True, length=len(snapshot.text))
-    ended = Event(job.ref.gen, claim.attempt, snapshot.seq + 1, clock(), _terminal(job, claim, snapshot, clock))
+    last = [
+        Event(job.ref.gen, claim.attempt, seq, clock(), body)
+        for seq, body in enumerate((*_used(job, snapshot), _terminal(job, claim, snapshot, clock)), snapshot.seq + 1)
+    ]
     final = replace(
-        fold(snapshot, ended), model=job.model, pane=job.pane, params=job.params, blocks=blocks,
+        reduce(fold, last, snapshot), model=job.model, pane=job.pane, params=job.params, blocks=blocks,
         shown=len(snapshot.text), rendered_seq=snapshot.seq,
     )  # fmt: skip
-    events = [*await _events(log, job), ended]
+    events = [*await _events(log, job), *last]
     if not await store.begin(job.ref.gen, claim.attempt):
         return snapshot.state
     outcome = Outcome(final, "\n".join(dumps(event_to_dict(event)) for event in events))
     if await store.finish(job.ref.gen, claim.attempt, outcome):
-        journal.record(ended.body)
+        for event in last:
+            journal.record(event.body)
         await _write(log, journal)
     return final.state
 
@@ -67,6 +73,14 @@ async def _events(log: Log, job: Job) -> list[Event]:
     logged = await log.range(job.ref.conversation, START_CURSOR, _END_OF_TIME, _ALL)
     mine = (one for one in logged if one.entry.number == job.ref.number and one.entry.kind is not Kind.BLOCK)
     return [event_of(job.ref.gen, one) for one in mine]
+
+
+def _used(job: Job, snapshot: Snapshot) -> list[Usage]:
+    """Estimate what a lost driver's call took; it had no time to say it itself."""
+    written = "".join((snapshot.text, snapshot.reasoning, *(tool.arguments for tool in snapshot.tools)))
+    if snapshot.usage is not None or not written:
+        return []
+    return [Usage("estimated", estimate_input(job.messages), estimate_tokens(written))]
 
 
 def _terminal(job: Job, claim: Claim, snapshot: Snapshot, clock: Callable[[], int]) -> Terminal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 import redis
+
+# No test asks providers or this machine's ports for models, whatever keys the environment holds.
+os.environ["SIDESTREAM_DISCOVER"] = "0"
 
 
 def _redis_server() -> str | None:

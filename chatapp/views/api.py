@@ -49,7 +49,7 @@ def answer(value: Json, status: int = 200) -> HttpResponse:
 
 
 async def list_models(_request: HttpRequest) -> HttpResponse:
-    return answer({"models": offer().public()})
+    return answer({"models": await web().models()})
 
 
 async def create_conversation(request: HttpRequest) -> HttpResponse:

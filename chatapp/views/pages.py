@@ -16,7 +16,7 @@ from chatapp.errors import Problem
 from chatapp.models import Conversation
 from chatapp.owners import Owner, owner_of
 from chatapp.sync import sync_document
-from chatapp.wiring import offer, web
+from chatapp.wiring import web
 
 
 @require_safe
@@ -38,7 +38,7 @@ async def conversation(request: HttpRequest, conversation: uuid.UUID) -> HttpRes
 
 async def _page(request: HttpRequest, template: str, owner: Owner, context: dict[str, Any]) -> HttpResponse:
     listed = await in_database(conversations_of, owner)
-    common = {"conversations": [_listed(one) for one in listed], "models": offer().public()}
+    common = {"conversations": [_listed(one) for one in listed], "models": await web().models()}
     # Templates read the user, and so the database.
     response = await in_database(render, request, template, {**common, **context})
     response["Cache-Control"] = "no-store"

@@ -298,7 +298,7 @@ async def test_a_lost_driver_is_ended_as_interrupted_with_its_text_kept(process:
     assert (snapshot.state, snapshot.text, snapshot.attempt) == (State.INTERRUPTED, "half an ans", 2)
     outcome = process.store.outcomes[one.ref.gen]
     assert outcome.snapshot.text == "half an ans"
-    assert len(outcome.events.splitlines()) == 3
+    assert len(outcome.events.splitlines()) == 4
     assert process.upstream.calls == []
 
 

@@ -11,9 +11,11 @@ import pytest
 from streaming.cancel import request_cancel
 from streaming.driver import Driver
 from streaming.errors import UpstreamError
+from streaming.events import TextDelta
 from streaming.journal import Journal
 from streaming.lifecycle import State
 from streaming.log.memory import MemoryLog
+from streaming.log.ports import LEASE_MS
 from streaming.store import Job
 from streaming.upstream.ports import (
     FinishChunk,
@@ -26,6 +28,7 @@ from streaming.upstream.ports import (
 )
 from streaming.upstream.turns import Turns
 from tests.streaming.fakes import HELLO, job, until
+from tests.streaming.logs import START, Writer, write
 from tests.streaming.test_driver import Clock, Process, serving
 
 LOST = UpstreamError("connection_lost", "What happened, and what to do.")
@@ -134,6 +137,15 @@ async def test_usage_is_estimated_where_an_answer_is_stopped(process: Process) -
     usage = (await process.snapshot(one.ref)).usage
     assert usage is not None
     assert (usage["source"], usage["output"]) == ("estimated", 10)
+
+
+async def test_usage_is_estimated_where_a_driver_was_lost(process: Process) -> None:
+    one = process.store.add(job(state=State.RUNNING, attempt=1, messages=(Message("user", "Hello?"),)))
+    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
+    await write(process.log, dead.batch(START, TextDelta("a" * 40)))
+    process.clock.offset += LEASE_MS
+    await process.runtime.drive(one.ref.gen)
+    assert (await process.snapshot(one.ref)).usage == {"source": "estimated", "input": 12, "output": 10}
 
 
 async def test_a_call_that_was_never_answered_used_nothing(process: Process) -> None:
