@@ -86,6 +86,7 @@ def measure_product(arguments: argparse.Namespace, upstream: int) -> dict[str, A
             "SIDESTREAM_VAR": folder,
             "MODELS_FILE": str(catalogue(Path(folder), upstream, model_of(arguments))),
             "SIDESTREAM_LLAMACPP_URL": "http://127.0.0.1:9",
+            "SIDESTREAM_DISCOVER": "0",
             "SIDESTREAM_WORKER_STREAMS": str(arguments.streams + 20),
         }
         command = [sys.executable, "manage.py", "up", "--port", str(port)]
