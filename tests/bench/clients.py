@@ -19,6 +19,8 @@ TOKEN = re.compile(rb"(\d+)\|(\d+) ")
 DELTA = re.compile(rb'"type":"text_delta","text":"([^"]*)"')
 TOKEN_IN_PAGE = re.compile(r'name="csrf-token" content="([^"]+)"')
 RESYNC = b'data: {"type":"resync"}\n'
+# The server ends a response after 1 MiB; the connection stays open.
+LAST_CHUNK = b"0\r\n"
 ENDS = (b'"type":"done"', b'"type":"error"', b'"type":"cancelled"')
 
 
@@ -101,7 +103,7 @@ class Person:
             writer.write(head.encode())
             if b" 200 " not in await reader.readline():
                 raise AssertionError("a measured client was refused")
-            while (line := await reader.readline()) and not heard.ended:
+            while (line := await reader.readline()) != LAST_CHUNK and line and not heard.ended:
                 if line.startswith(b"id: "):
                     self.cursor = line[4:].strip().decode()
                 elif line == RESYNC:

@@ -31,6 +31,7 @@ label = "Stub"
 adapter = "openai_chat"
 address = "http://127.0.0.1:{port}/v1"
 model = "{model}"
+limits = {{ answer_chars = 2000000 }}
 """
 
 
