@@ -41,6 +41,9 @@ class Heard:
             self.latencies.append((now - int(sent)) / 1e6)
 
     def take_frame(self, frame: bytes) -> None:
+        if b'"type":"snapshot"' in frame:
+            # It came instead of events, for instance together with a very large block of HTML.
+            self.next_token = int(TOKEN.findall(frame)[-1][0]) + 1
         for text in DELTA.findall(frame):
             self.take(text)
         self.ended = self.ended or any(end in frame for end in ENDS)
