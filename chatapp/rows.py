@@ -78,7 +78,8 @@ def freshly_rendered(rows: Iterable[Generation]) -> Sequence[Generation]:
 
 
 def _unheard(row: Generation) -> Snapshot:
+    """Give a live generation before its first event: queued, also when its row says that a driver has begun."""
     return Snapshot(
-        gen=str(row.pk), state=State(row.state), model=row.model, pane=str(row.pane.uuid), params=row.params,
+        gen=str(row.pk), state=State.QUEUED, model=row.model, pane=str(row.pane.uuid), params=row.params,
         timings={"queued_at": epoch_ms(row.queued_at)},
     )  # fmt: skip

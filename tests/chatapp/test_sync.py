@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from chatapp.models import Generation
-from chatapp.wiring import Worker
+from chatapp.store import DjangoStore
+from chatapp.wiring import Worker, offer
 from streaming.events import Start, TextDelta
 from streaming.snapshot import snapshot_to_dict
 from tests.chatapp.conftest import say
@@ -34,6 +35,14 @@ async def test_a_queued_generation_is_shown_by_its_row(guest: Person) -> None:
     path = await guest.begin()
     turn = await guest.ask(path)
     assert only(await guest.sync(path)) == turn["generations"][0]
+
+
+async def test_a_generation_that_was_begun_is_queued_until_its_first_event(guest: Person) -> None:
+    """Readers fold the start event from queued; in any other state it would look to them like a gap."""
+    path = await guest.begin()
+    turn = await guest.ask(path)
+    assert await DjangoStore(offer).begin(turn["generations"][0]["gen"], 1)
+    assert only(await guest.sync(path))["state"] == "queued"
 
 
 async def test_what_a_turn_answers_is_what_sync_says(guest: Person) -> None:
