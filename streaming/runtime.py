@@ -20,7 +20,8 @@ from streaming.upstream.turns import AtOnce
 
 logger = logging.getLogger(__name__)
 
-REAP_S = 2.0
+# Together with a lease, and with jitter, below the 12 s in which followers are to know that a driver is lost.
+REAP_S = 1.5
 # A task message that has not led to a claim by now may be lost: send it again, ever more rarely.
 UNCLAIMED_MS = 5_000
 UNCLAIMED_MAX_MS = 60_000

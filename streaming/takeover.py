@@ -5,16 +5,32 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from streaming.errors import LogUnavailable
-from streaming.events import Cancelled, Error, Event, Terminal, Usage, dumps, event_from_dict, event_to_dict
+from streaming.events import (
+    Body,
+    Cancelled,
+    Error,
+    Event,
+    ReasoningDelta,
+    Start,
+    Step,
+    Terminal,
+    TextDelta,
+    ToolComplete,
+    ToolDelta,
+    Usage,
+    dumps,
+    event_from_dict,
+    event_to_dict,
+)
 from streaming.frames import START_CURSOR
 from streaming.journal import Journal
 from streaming.lifecycle import DRIVER_LOST, State
-from streaming.log.codec import event_of
+from streaming.log.codec import event_of, joined
 from streaming.log.ports import Claim, Kind, Log
 from streaming.markdown import render
 from streaming.snapshot import Block, Snapshot, fold
@@ -35,8 +51,8 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
 
     Whatever text the log still holds is kept. Gives the state it ended in.
     """
-    known = (await log.snapshot(job.ref.conversation, [job.ref])).generations.get(job.ref.number)
-    snapshot = known or Snapshot(job.ref.gen)
+    left = await _left(log, job)
+    snapshot = left.snapshot
     journal = Journal(job.ref, claim.attempt, snapshot.seq, snapshot.state)
     blocks = tuple(Block(block.html, sealed=True) for block in render(snapshot.text))
     for index, block in enumerate(blocks):
@@ -49,11 +65,13 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
         reduce(fold, last, snapshot), model=job.model, pane=job.pane, params=job.params, blocks=blocks,
         shown=len(snapshot.text), rendered_seq=snapshot.seq,
     )  # fmt: skip
-    events = [*await _events(log, job), *last]
     if not await store.begin(job.ref.gen, claim.attempt):
         return snapshot.state
-    outcome = Outcome(final, "\n".join(dumps(event_to_dict(event)) for event in events))
+    outcome = Outcome(final, _archive(left.events, last))
     if await store.finish(job.ref.gen, claim.attempt, outcome):
+        if not left.is_stored:
+            await repair(log, job, claim, outcome)
+            return final.state
         for event in last:
             journal.record(event.body)
         await _write(log, journal)
@@ -69,10 +87,62 @@ async def repair(log: Log, job: Job, claim: Claim, outcome: Outcome) -> None:
     await _write(log, journal)
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a log still holds of a generation."""
+
+    snapshot: Snapshot
+    events: Sequence[Event]  # dense from 1; they give the snapshot
+    is_stored: bool  # Is the snapshot the log's own?
+
+
+async def _left(log: Log, job: Job) -> _Left:
+    """
+    Read a generation from its entries, and if they are not whole from the snapshot beside them.
+
+    Keys may be deleted or evicted one by one, and a long answer's first entries are trimmed by age.
+    """
+    known = (await log.snapshot(job.ref.conversation, [job.ref])).generations.get(job.ref.number)
+    snapshot, events = known or Snapshot(job.ref.gen), await _events(log, job)
+    if len(events) < snapshot.seq:
+        return _Left(snapshot, _told_again(job, snapshot), is_stored=True)
+    return _Left(_folded(job, events), events, is_stored=len(events) == snapshot.seq)
+
+
 async def _events(log: Log, job: Job) -> list[Event]:
+    """Read the events that are whole from the first on. What a driver had to write again is there twice."""
     logged = await log.range(job.ref.conversation, START_CURSOR, _END_OF_TIME, _ALL)
-    mine = (one for one in logged if one.entry.number == job.ref.number and one.entry.kind is not Kind.BLOCK)
-    return [event_of(job.ref.gen, one) for one in mine]
+    events: list[Event] = []
+    for one in logged:
+        entry = one.entry
+        if entry.number == job.ref.number and entry.kind is not Kind.BLOCK and entry.seq == len(events) + 1:
+            events.append(event_of(job.ref.gen, one))
+    return events
+
+
+def _folded(job: Job, events: list[Event]) -> Snapshot:
+    """Fold in linear time: neighbouring deltas are joined first."""
+    snapshot = Snapshot(job.ref.gen)
+    for seq, body in enumerate(joined(event.body for event in events), start=1):
+        snapshot = fold(snapshot, Event(job.ref.gen, events[-1].attempt, seq, events[-1].at, body))
+    return replace(snapshot, seq=len(events))
+
+
+def _told_again(job: Job, snapshot: Snapshot) -> list[Event]:
+    """Tell a snapshot as a few events, numbered anew."""
+    bodies: list[Body] = [Start(job.model, job.pane, job.params)]
+    bodies += [Step(n, label) for n, label in enumerate(snapshot.steps, start=1)]
+    bodies += [ReasoningDelta(snapshot.reasoning)] if snapshot.reasoning else []
+    bodies += [TextDelta(snapshot.text)] if snapshot.text else []
+    bodies += [ToolDelta(tool.call, tool.arguments, tool.name) for tool in snapshot.tools]
+    bodies += [ToolComplete(tool.call, tool.name, tool.arguments) for tool in snapshot.tools if tool.complete]
+    bodies += [Usage(**snapshot.usage)] if snapshot.usage else []
+    return [Event(job.ref.gen, snapshot.attempt, seq, job.queued_at, body) for seq, body in enumerate(bodies, start=1)]
+
+
+def _archive(events: Sequence[Event], last: Sequence[Event]) -> str:
+    numbered = (replace(event, seq=seq) for seq, event in enumerate((*events, *last), start=1))
+    return "\n".join(dumps(event_to_dict(event)) for event in numbered)
 
 
 def _used(job: Job, snapshot: Snapshot) -> list[Usage]:

@@ -5,6 +5,8 @@
 --       hold before, `state` the one after, restore and terminal are 0 or 1; then for each entry its header,
 --       "number attempt seq kind" and for a block its index, and its payload. (One argument costs more to
 --       send than its parts cost to take apart here.)
+-- Meta counts what the other keys must hold, "text reasoning facts blocks" (bytes, bytes, items, items): a key that
+-- was evicted, deleted or written twice is noticed by the next write to it, or by the next renewal.
 -- Returns {status, seq, cursor, cancel_at, cancel_by}
 --       status 0 written, 1 fenced (newer attempt, or the end), 2 lost (less is stored than was written;
 --       seq is what is stored, -1 for nothing); cancel_at is 0 without a request
@@ -12,15 +14,15 @@ local log, meta, text, reasoning, facts, blocks = unpack(KEYS)
 local attempt, held, state, lease, retention, restore, terminal =
   string.match(ARGV[1], "^%d+ (%d+) (%d+) ([%l_]+) (%d+) (%d+) (%d) (%d)$")
 attempt, held = tonumber(attempt), tonumber(held)
-local known = redis.call("HMGET", meta, "attempt", "seq", "ended", "cancel_at", "cancel_by")
+local known = redis.call("HMGET", meta, "attempt", "seq", "ended", "cancel_at", "cancel_by", "sizes", "broken")
 local stored_attempt, seq = tonumber(known[1] or 0), tonumber(known[2] or 0)
+local sizes, is_broken = known[6], known[7]
 
 if stored_attempt > attempt then return { 1, seq, "", 0, "" } end
-if stored_attempt < attempt then
+if stored_attempt < attempt or is_broken then
   if restore == "0" then return { 2, -1, "", 0, "" } end
-  redis.call("DEL", text, reasoning, facts, blocks)
-  redis.call("HDEL", meta, "ended", "newest")
-  seq = 0
+  redis.call("HDEL", meta, "ended", "newest", "broken")
+  seq, sizes = 0, nil
 end
 if held > seq then return { 2, seq, "", 0, "" } end
 if known[3] and stored_attempt == attempt then
@@ -28,6 +30,20 @@ if known[3] and stored_attempt == attempt then
   local newest = #ARGV > 1 and tonumber(string.match(ARGV[#ARGV - 1], "^%d+ %d+ (%d+)"))
   if not newest or newest > seq then return { 1, seq, "", 0, "" } end
   return { 0, seq, redis.call("HGET", meta, "cursor"), 0, "" }
+end
+
+if not sizes then
+  -- The first write, or the first again: what an older meta left behind does not belong to it.
+  if seq == 0 then redis.call("DEL", text, reasoning, facts, blocks) end
+  sizes = string.format("%d %d %d %d", redis.call("STRLEN", text), redis.call("STRLEN", reasoning),
+    redis.call("LLEN", facts), redis.call("HLEN", blocks))
+end
+local texts, reasonings, items, views = string.match(sizes, "^(%d+) (%d+) (%d+) (%d+)$")
+texts, reasonings, items, views = tonumber(texts), tonumber(reasonings), tonumber(items), tonumber(views)
+local is_whole = true
+if #ARGV == 1 then
+  is_whole = redis.call("STRLEN", text) == texts and redis.call("STRLEN", reasoning) == reasonings
+    and redis.call("LLEN", facts) == items and redis.call("HLEN", blocks) == views
 end
 
 local cursor = ""
@@ -39,12 +55,20 @@ for i = 2, #ARGV, 2 do
   if entry_seq > seq or (is_view and entry_seq == seq) then
     cursor = redis.call("XADD", log, "*", "h", header, "x", payload)
     if is_view then
-      redis.call("HSET", blocks, index, payload)
+      views = views + redis.call("HSET", blocks, index, payload)
+      is_whole = redis.call("HLEN", blocks) == views and is_whole
       redis.call("HSET", meta, "newest", index)
     else
-      if kind == "t" then redis.call("APPEND", text, payload)
-      elseif kind == "r" then redis.call("APPEND", reasoning, payload)
-      else redis.call("RPUSH", facts, payload) end
+      if kind == "t" then
+        texts = texts + #payload
+        is_whole = redis.call("APPEND", text, payload) == texts and is_whole
+      elseif kind == "r" then
+        reasonings = reasonings + #payload
+        is_whole = redis.call("APPEND", reasoning, payload) == reasonings and is_whole
+      else
+        items = items + 1
+        is_whole = redis.call("RPUSH", facts, payload) == items and is_whole
+      end
       seq = entry_seq
     end
   end
@@ -52,8 +76,14 @@ end
 
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + tonumber(lease), "cursor", cursor)
+sizes = string.format("%d %d %d %d", texts, reasonings, items, views)
+redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + tonumber(lease),
+  "cursor", cursor, "sizes", sizes)
 redis.call("PEXPIRE", log, retention)
+if not is_whole then
+  redis.call("HSET", meta, "broken", 1)
+  return { 2, -1, "", 0, "" }
+end
 if terminal == "1" then
   redis.call("HSET", meta, "ended", 1)
   for i = 2, 6 do redis.call("PEXPIRE", KEYS[i], retention) end

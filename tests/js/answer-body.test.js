@@ -83,6 +83,18 @@ test("a whole-document pass replaces only what differs", () => {
   ok(!first.isConnected && second.isConnected);
 });
 
+test("an open paragraph goes on with the tail, so that its next line does not jump", () => {
+  const answer = write();
+  answer.text("One\n");
+  answer.block(0, "<p>One</p>", false);
+  answer.text("two");
+  const paragraph = answer.body.querySelector(".answer__block p");
+  equal(paragraph.textContent, "One\ntwo");
+  answer.text("\n\nThree");
+  answer.block(0, "<p>One\ntwo</p>", true, 9);
+  equal([answer.body.querySelector(".answer__block p").textContent, tailOf(answer).data], ["One\ntwo", "Three"]);
+});
+
 test("an open fence holds the tail inside its code", () => {
   const answer = write();
   answer.text("```py\nprint(");

@@ -302,6 +302,48 @@ async def test_a_lost_driver_is_ended_as_interrupted_with_its_text_kept(process:
     assert process.upstream.calls == []
 
 
+async def lost_after(process: Process, clock: Clock, *bodies: Any) -> Job:
+    """Give a generation whose driver wrote so much and died."""
+    one = process.store.add(job(state=State.RUNNING, attempt=1))
+    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
+    await write(process.log, dead.batch(START, *bodies))
+    clock.offset += LEASE_MS
+    return one
+
+
+def archived(process: Process, ref: Ref) -> list[Event]:
+    return [event_from_dict(json.loads(line)) for line in process.store.outcomes[ref.gen].events.split("\n")]
+
+
+async def test_a_lost_answer_whose_snapshot_vanished_is_kept_from_its_entries(process: Process, clock: Clock) -> None:
+    one = await lost_after(process, clock, TextDelta("half "), TextDelta("an answer"))
+    process.log._metas.clear()  # type: ignore[attr-defined]
+    await process.runtime.drive(one.ref.gen)
+    assert process.store.outcomes[one.ref.gen].snapshot.text == "half an answer"
+    assert [event.seq for event in archived(process, one.ref)] == [1, 2, 3, 4, 5]
+    assert (await process.snapshot(one.ref)).state is State.INTERRUPTED
+
+
+async def test_a_lost_answer_whose_entries_vanished_is_archived_from_its_snapshot(
+    process: Process, clock: Clock
+) -> None:
+    one = await lost_after(process, clock, TextDelta("half "), TextDelta("an "), TextDelta("answer"))
+    del process.log._logs[one.ref.conversation][:3]  # type: ignore[attr-defined]
+    await process.runtime.drive(one.ref.gen)
+    events = archived(process, one.ref)
+    assert [event.seq for event in events] == [1, 2, 3, 4]
+    assert driver_module.fold_bodies(one.ref.gen, [event.body for event in events]).text == "half an answer"
+    assert process.log._metas[one.ref].state is State.INTERRUPTED  # type: ignore[attr-defined]
+
+
+async def test_what_a_lost_driver_wrote_twice_is_archived_once(process: Process, clock: Clock) -> None:
+    one = await lost_after(process, clock, TextDelta("half an answer"))
+    log = process.log._logs[one.ref.conversation]  # type: ignore[attr-defined]
+    log.extend(list(log))
+    await process.runtime.drive(one.ref.gen)
+    assert [event.seq for event in archived(process, one.ref)] == [1, 2, 3, 4]
+
+
 async def test_the_reaper_finds_a_lost_driver_by_itself(
     process: Process, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ import { fragmentOf } from "../server-html.js";
  * An answer's text: blocks that the server rendered, then the plain tail.
  *
  * The tail is one text node that only grows; it moves into the last block while that is an open
- * code fence. A block whose HTML stays is never touched, so selection, focus and scroll in it
+ * code fence or paragraph. A block whose HTML stays is never touched, so selection, focus and scroll in it
  * survive. While the reader selects in what would be replaced, replacing waits.
  */
 export class AnswerBody extends HTMLElement {
@@ -60,8 +60,18 @@ export class AnswerBody extends HTMLElement {
   }
 
   #placeTail() {
-    const place = this.#openCode() ?? this.#loose;
-    if (this.#tail.parentNode !== place) place.append(this.#tail);
+    const place = this.#openCode() ?? this.#openParagraph() ?? this.#loose;
+    if (this.#tail.parentNode === place) return;
+    // A paragraph's next line follows a line end, which the rendered paragraph does not hold.
+    if (place !== this.#loose && place.localName === "p") place.append("\n");
+    place.append(this.#tail);
+  }
+
+  /** The paragraph that the tail goes on with, so that its next line does not jump up when it is rendered. */
+  #openParagraph() {
+    const last = this.#blocks.at(-1);
+    const only = last && !last.sealed ? last.element.lastElementChild : null;
+    return only?.localName === "p" ? only : null;
   }
 
   /** The code element of an open fence: the server leaves it empty for the tail. */
