@@ -306,6 +306,9 @@ class Driver:
         await self._appender.flush(self._journal)
         if self._journal.fenced:
             return
+        if self._journal.cancel is not None and not isinstance(terminal, Cancelled):
+            # It was asked for before the last text was written: the log was away meanwhile, or they crossed.
+            terminal = self._cancelled("closed")
         outcome = self._outcome(terminal)
         if await self._commit(outcome):
             self._record(terminal)

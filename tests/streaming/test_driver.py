@@ -427,6 +427,34 @@ async def test_a_vanished_log_without_its_driver_ends_as_lost_and_calls_nobody(p
     assert process.upstream.calls == []
 
 
+class AwayLog(MemoryLog):
+    """A log that cannot be written to for as long as a test says so."""
+
+    away = False
+
+    async def append(self, batches: Any) -> Any:
+        if self.away:
+            raise LogUnavailable("away")
+        return await super().append(batches)
+
+
+async def test_a_stop_that_was_recorded_before_the_answers_last_text_wins_over_its_end(clock: Clock) -> None:
+    log = AwayLog(clock)
+    process = Process(log, clock)
+    async with serving(process):
+        log.away = True
+        one, driving = process.start()
+        await process.upstream.called.wait()
+        await log.cancel(one.ref, "user")
+        process.upstream.calls[0].text("All of it.")
+        process.upstream.calls[0].say(FinishChunk("stop"))
+        await until(lambda: process.upstream.calls[0].closed)
+        log.away = False
+        await driving
+    outcome = process.store.outcomes[one.ref.gen].snapshot
+    assert (outcome.state, outcome.text) == (State.CANCELLED, "All of it.")
+
+
 class FlakyLog(MemoryLog):
     """A log whose round trips fail now and then, before or after writing."""
 
