@@ -18,7 +18,7 @@ from kombu.exceptions import OperationalError
 from chatapp.dispatch import QUEUE, TASK
 from chatapp.redisurl import broker_url
 from streaming.log.ports import LEASE_MS, Ref
-from streaming.log.redis import append_keys
+from streaming.log.redis import append_keys, log_key
 from tests.torture.part import Part
 from tests.torture.scene import Scene
 from tests.torture.wire import Wire
@@ -51,15 +51,12 @@ async def chop_log(scene: Scene, rng: Random) -> None:
     """Redis is killed and its last writes are gone, as after a power failure between two fsyncs."""
     redis = scene.site.redis
     async with redis.lock:
-        for asked in scene.live():
-            scene.harm(asked, wiped=True)
         await redis.kill()
         newest = max((scene.site.folder / "redis").rglob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
         size = newest.stat().st_size
         with newest.open("r+b") as file:
             file.truncate(max(0, size - rng.randrange(1, 30_000)))
-        for asked in scene.live():
-            scene.harm(asked, wiped=True)
+        scene.harm_everything()
         await redis.start()
         await redis.until_ready()
 
@@ -184,9 +181,9 @@ async def wipe_generation(scene: Scene, rng: Random) -> None:
     victim = rng.choice(running)
     log, *own = append_keys(Ref(victim.conversation, victim.number, victim.gen))
     with_log = rng.random() < 0.5
-    for asked in scene.live():
-        if asked is victim or (with_log and asked.conversation == victim.conversation):
-            scene.harm(asked, wiped=True)
+    scene.harm(victim)
+    if with_log:
+        scene.harm_conversation(victim.conversation)
     await scene.redis_command("DEL", *own, *([log] if with_log else []))
 
 
@@ -198,9 +195,9 @@ async def evict_key(scene: Scene, rng: Random) -> None:
     victim = rng.choice(running)
     keys = append_keys(Ref(victim.conversation, victim.number, victim.gen))
     place = rng.randrange(len(keys))
-    for asked in scene.live():
-        if asked is victim or (place == 0 and asked.conversation == victim.conversation):
-            scene.harm(asked, wiped=True)
+    scene.harm(victim)
+    if keys[place] == log_key(victim.conversation):
+        scene.harm_conversation(victim.conversation)
     await scene.redis_command("DEL", keys[place])
 
 

@@ -35,8 +35,19 @@ class Scene:
         """List those that are in mid-stream: a page shows some text of them, and no end."""
         return [asked for asked in self._all() if self._state(asked) is State.RUNNING and self._has_begun(asked)]
 
-    def harm(self, asked: Asked, *, wiped: bool) -> None:
-        self._harms[asked.gen] = replace(self._harms.get(asked.gen, Harm()), wiped=wiped)
+    def harm(self, asked: Asked) -> None:
+        """The log's copy of a generation was destroyed, or a part of it."""
+        self._harms[asked.gen] = Harm(wiped=True)
+
+    def harm_conversation(self, conversation: str) -> None:
+        """A conversation's log was deleted, and with it the entries of all its generations."""
+        for asked in self._all():
+            if asked.conversation == conversation:
+                self.harm(asked)
+
+    def harm_everything(self) -> None:
+        for asked in self._all():
+            self.harm(asked)
 
     def harms(self) -> dict[str, Harm]:
         return {

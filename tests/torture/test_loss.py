@@ -163,7 +163,7 @@ async def test_deleted_keys_are_written_again_by_a_living_driver(stage: Stage) -
     (talk,) = await stage.talks(1, "count")
     asked = talk.asked[0]
     await stage.scene.redis_command("DEL", *append_keys(Ref(asked.conversation, asked.number, asked.gen)))
-    stage.scene.harm(asked, wiped=True)
+    stage.scene.harm(asked)
     assert await stage.judge() == []
     assert states(stage) == [State.COMPLETED]
 
