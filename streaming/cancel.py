@@ -21,8 +21,11 @@ async def request_cancel(log: Log, store: Store, ref: Ref, by: str, clock: Calla
         LogUnavailable: the request could not be recorded; nothing was asked.
     """
     job = await store.job(ref.gen)
-    if job is None or job.state in TERMINAL:
-        return State.CANCELLED if job is None else job.state
+    if job is None:
+        # It was deleted meanwhile, which stops it for good.
+        return State.CANCELLED
+    if job.state in TERMINAL:
+        return job.state
     asked = await log.cancel(ref, by)
     if not asked.granted or asked.seq > 0 or job.attempt > 0:
         return asked.state

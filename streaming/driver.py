@@ -15,6 +15,7 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, TypeAlias, assert_never
 
 from streaming.appender import Appender
@@ -115,7 +116,7 @@ class Driver:
         self._usage: UsageChunk | None = None
         self._begun = False
         self._stop = asyncio.Event()
-        self._interrupted = False
+        self._is_closed = True  # No connection to the upstream is open, as far as is proven.
 
     async def run(self, prepare: Prepare, queue: Queue = lambda _: AtOnce()) -> None:
         """Wait in the queue, then drive from the first event to the terminal one."""
@@ -135,7 +136,7 @@ class Driver:
 
     def look(self) -> None:
         """A hint that a cancel may have been asked for: ask the log now."""
-        self._appender.write(self._journal)
+        self._appender.write(self._journal, now=True)
 
     def abandon(self) -> None:
         """The generation was deleted: close the upstream, and write nothing more."""
@@ -144,7 +145,6 @@ class Driver:
 
     def interrupt(self) -> None:
         """End as interrupted: this process must go."""
-        self._interrupted = True
         self._stop.set()
 
     async def _turn_came(self, place: Place) -> bool:
@@ -163,12 +163,12 @@ class Driver:
 
     async def _drive(self, prepare: Prepare) -> None:
         if self._journal.cancel is not None:
-            await self._end(self._cancelled("closed"))
+            await self._end(self._cancelled())
             return
         self._timings.mark("started_at")
         self._record(Start(self._job.model, self._job.pane, self._job.params))
         try:
-            finish, closed = await self._call_with_retries(*prepare(self._job))
+            finish = await self._call_with_retries(*prepare(self._job))
         except UpstreamError as exc:
             logger.warning("generation %s: %s: %s %s", self._job.ref.gen, exc.code, exc.message, exc.detail)
             await self._end(self._failed(exc))
@@ -176,13 +176,13 @@ class Driver:
         if self._journal.fenced:
             logger.warning("generation %s: taken over or deleted; this driver stops", self._job.ref.gen)
         elif self._journal.cancel is not None:
-            await self._end(self._cancelled("closed" if closed else "unproven"))
+            await self._end(self._cancelled())
         elif finish is None:
             await self._end(self._lost("The server was shut down while this answer was being written."))
         else:
             await self._end(self._done(finish))
 
-    async def _call_with_retries(self, upstream: Upstream, request: ChatRequest) -> tuple[FinishChunk | None, bool]:
+    async def _call_with_retries(self, upstream: Upstream, request: ChatRequest) -> FinishChunk | None:
         for attempt in range(RETRIES + 1):
             call = upstream.call(request)
             try:
@@ -193,20 +193,20 @@ class Driver:
                 await self._pause(exc.retry_after_s, attempt)
         raise AssertionError("the last try returns or raises")
 
-    async def _call(self, call: UpstreamCall) -> tuple[FinishChunk | None, bool]:
-        """Read one call to its end, or close it when told to stop. Gives its finish, and whether it is closed."""
+    async def _call(self, call: UpstreamCall) -> FinishChunk | None:
+        """Read one call to its end, or close it when told to stop. Gives its finish, None when it was stopped."""
+        self._is_closed = False
         reading = asyncio.create_task(self._read(call), name=f"read {self._job.ref.gen}")
         stopping = asyncio.create_task(self._stop.wait(), name=f"stop {self._job.ref.gen}")
         try:
             await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not self._stop.is_set():
-                return await reading, await self._close(call)
-            return None, await self._close(call)
+            return None if self._stop.is_set() else await reading
         finally:
             stopping.cancel()
+            # Closed first: that wakes the reader at once, whatever it waits for.
+            await self._close(call)
             reading.cancel()
             await asyncio.gather(reading, stopping, return_exceptions=True)
-            await self._close(call)
 
     async def _read(self, call: UpstreamCall) -> FinishChunk:
         async for chunk in call:
@@ -216,12 +216,12 @@ class Driver:
             await self._appender.turn(self._journal)
         raise UpstreamError("incomplete_stream", "The model's answer broke off without its end sign.", retryable=True)
 
-    async def _close(self, call: UpstreamCall) -> bool:
+    async def _close(self, call: UpstreamCall) -> None:
         try:
             async with asyncio.timeout(CLOSE_PROOF_S):
-                return await asyncio.shield(call.close())
+                self._is_closed = await asyncio.shield(call.close())
         except TimeoutError:
-            return False
+            logger.warning("generation %s: its upstream is not proven closed", self._job.ref.gen)
 
     async def _pause(self, retry_after_s: float | None, attempt: int) -> None:
         # Full jitter, so that many panes of one upstream do not come back together.
@@ -308,7 +308,7 @@ class Driver:
             return
         if self._journal.cancel is not None and not isinstance(terminal, Cancelled):
             # It was asked for before the last text was written: the log was away meanwhile, or they crossed.
-            terminal = self._cancelled("closed")
+            terminal = self._cancelled()
         outcome = self._outcome(terminal)
         if await self._commit(outcome):
             self._record(terminal)
@@ -324,14 +324,14 @@ class Driver:
 
     async def _commit(self, outcome: Outcome) -> bool:
         """Commit the end, however long the database is away: the lease is renewed meanwhile."""
-        for attempt in range(1_000_000):
+        for attempt in count():
             try:
                 return await self._store.finish(self._job.ref.gen, self._journal.attempt, outcome)
             except Exception:
                 logger.exception("generation %s: its end is not committed yet", self._job.ref.gen)
                 await asyncio.sleep(STORE_RETRY_S[min(attempt, len(STORE_RETRY_S) - 1)])
             if self._journal.fenced:
-                return False
+                break
         return False
 
     def _outcome(self, terminal: Terminal) -> Outcome:
@@ -351,11 +351,12 @@ class Driver:
         digest = hashlib.sha256(text.encode()).hexdigest()
         return Done(finish.finish, digest, len(text), self._ended())
 
-    def _cancelled(self, upstream: str) -> Cancelled:
+    def _cancelled(self) -> Cancelled:
         request = self._journal.cancel
         assert request is not None  # noqa: S101 - for the type checker; the caller looked.
         self._timings.marks["cancel_asked_at"] = request.at
         latency = max(0, self._timings.clock() - request.at)
+        upstream = "closed" if self._is_closed else "unproven"
         return Cancelled(request.by, upstream, latency, self._length(), self._ended())
 
     def _failed(self, exc: UpstreamError) -> Error:

@@ -106,10 +106,6 @@ class Runtime:
             async with asyncio.timeout(INTERRUPT_S):
                 await self._idle.wait()
 
-    @property
-    def running(self) -> int:
-        return len(self._drivers)
-
     async def _host(self, job: Job, journal: Journal) -> None:
         driver = Driver(job, journal, self._appender, self._store, self._clock)
         self._drivers[job.ref.gen] = driver

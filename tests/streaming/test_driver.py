@@ -267,6 +267,38 @@ async def test_an_upstream_that_will_not_close_is_said_to_be_unproven(
     assert (await process.snapshot(one.ref)).cancel["upstream"] == "unproven"  # type: ignore[index]
 
 
+async def test_a_stop_that_crosses_an_end_claims_no_proof_that_it_does_not_have(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "CLOSE_PROOF_S", 0.02)
+    log = AwayLog(clock)
+    process = Process(log, clock)
+    process.upstream.never_closes = True
+    async with serving(process):
+        log.away = True
+        one, driving = process.start()
+        await process.upstream.called.wait()
+        await log.cancel(one.ref, "user")
+        process.upstream.calls[0].say(error("idle_timeout"))
+        await until(lambda: process.store.jobs[one.ref.gen].state is State.RUNNING)
+        log.away = False
+        await driving
+    cancel = process.store.outcomes[one.ref.gen].snapshot.cancel
+    assert cancel is not None
+    assert cancel["upstream"] == "unproven"
+
+
+async def test_a_stop_does_not_wait_for_its_generations_turn_to_be_written(process: Process) -> None:
+    process.upstream.script = (Opened(), TextChunk("Hel"))
+    one, driving = process.start()
+    await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
+    (opened,) = process.runtime._appender._open.values()
+    opened.written_at += 3600  # As if the process were so busy that its turn is an hour away.
+    await process.log.cancel(one.ref, "user")
+    await driving
+    assert (await process.snapshot(one.ref)).state is State.CANCELLED
+
+
 async def test_cancelling_one_generation_leaves_its_neighbour_alone(process: Process) -> None:
     process.upstream.script = (Opened(), TextChunk("a"))
     one, driving = process.start()
