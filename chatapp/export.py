@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from chatapp.owners import Owner
 from streaming.events import VERSION, Json, dumps
 from streaming.lifecycle import State
 
+# Of Markdown, and no other: splitlines() would also break a prompt at U+2028.
+LINE_END = re.compile(r"\r\n?|\n")
 FORMATS = {"json": ("application/json", "json"), "markdown": ("text/markdown; charset=utf-8", "md")}
 
 _WHY_PARTIAL = {
@@ -154,4 +157,4 @@ def _facts(row: Generation) -> Iterable[str]:
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    return "\n".join(f"> {line}".rstrip() for line in LINE_END.split(text))

@@ -33,15 +33,13 @@ from streaming.events import (
     ToolComplete,
     ToolDelta,
     Usage,
-    dumps,
-    event_to_dict,
+    lines_of,
 )
 from streaming.journal import Journal
 from streaming.lifecycle import DRIVER_LOST
-from streaming.log.codec import joined
 from streaming.log.ports import Ref
 from streaming.markdown import BlockRenderer
-from streaming.snapshot import Block, Snapshot, fold
+from streaming.snapshot import Block, fold_all
 from streaming.store import Job, Outcome, Store
 from streaming.upstream.estimate import complete_usage, estimate_input, estimate_tokens
 from streaming.upstream.ports import (
@@ -339,12 +337,10 @@ class Driver:
         events = list(self._journal.events())
         seq = self._journal.seq + 1
         events.append(Event(gen, attempt, seq, self._timings.clock(), terminal))
-        snapshot = fold_bodies(gen, [event.body for event in events])
+        snapshot = fold_all(gen, events)
         length = len(snapshot.text)
-        snapshot = replace(
-            snapshot, attempt=attempt, seq=seq, blocks=tuple(self._blocks), shown=length, rendered_seq=seq - 1
-        )
-        return Outcome(snapshot, "\n".join(dumps(event_to_dict(event)) for event in events))
+        shown = replace(snapshot, blocks=tuple(self._blocks), shown=length, rendered_seq=seq - 1)
+        return Outcome(shown, lines_of(events))
 
     def _done(self, finish: FinishChunk) -> Done:
         text = "".join(self._text)
@@ -371,14 +367,6 @@ class Driver:
     def _ended(self) -> dict[str, int]:
         self._timings.mark("ended_at")
         return dict(self._timings.marks)
-
-
-def fold_bodies(gen: str, bodies: list[Body]) -> Snapshot:
-    """Fold a whole generation in time linear in its length: neighbouring deltas are joined first."""
-    snapshot = Snapshot(gen)
-    for seq, body in enumerate(joined(bodies), start=1):
-        snapshot = fold(snapshot, Event(gen, 0, seq, 0, body))
-    return snapshot
 
 
 def _valid(text: str) -> str:

@@ -7,7 +7,7 @@ Views are no facts: they have no seq, and the archive drops them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -245,6 +245,22 @@ def event_from_dict(data: Mapping[str, Json]) -> Event:
     if version != VERSION:
         raise ProtocolError(f"expected protocol version {VERSION}, got {version!r}")
     return Event(**envelope, body=body_from_dict(kind, rest))
+
+
+def lines_of(events: Iterable[Event]) -> str:
+    """Write events as the archive keeps them, one a line."""
+    return "\n".join(dumps(event_to_dict(event)) for event in events)
+
+
+def events_of(lines: str) -> list[Event]:
+    """
+    Read what `lines_of` wrote.
+
+    Raises:
+        ProtocolError: a line is not a version 1 event.
+    """
+    # splitlines() would also split inside a text that holds U+2028.
+    return [event_from_dict(json.loads(line)) for line in lines.split("\n")]
 
 
 def view_to_dict(view: View) -> dict[str, Json]:

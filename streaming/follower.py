@@ -71,14 +71,9 @@ class Backlog:
         # No snapshot of a generation tells of a new turn.
         self.lost = self.lost or (self.behind and self._notices)
 
-    def take(self) -> Frame:
+    def frame(self) -> Frame:
         """Give all as one events frame; only while neither behind nor lost."""
-        frame = Frame(events_frame(self.cursor, self._encoded), self.cursor)
-        self.clear()
-        return frame
-
-    def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]
+        return Frame(events_frame(self.cursor, self._encoded), self.cursor)
 
 
 class Follower:
@@ -184,26 +179,23 @@ class Follower:
         return now - RETENTION_MS + TRIM_MARGIN_MS < cursor_key(self._cursor)[0] <= now
 
     async def _next(self) -> Frame:
-        if self._backlog.lost:
-            self._backlog.clear()
+        sent, self._backlog = self._backlog, Backlog()
+        if sent.lost:
             return Frame(RESYNC)
-        if self._backlog.behind:
-            return await self._snapshot()
-        return self._backlog.take()
+        return await self._snapshot(sent) if sent.behind else sent.frame()
 
-    async def _snapshot(self) -> Frame:
+    async def _snapshot(self, sent: Backlog) -> Frame:
         # The frame carries the cursor up to which everything was sent or is in it. The state may be
         # newer; what comes again is skipped by seq.
-        touched, cursor = sorted(self._backlog.touched), self._backlog.cursor
-        self._backlog.clear()
-        refs = [Ref(self._conversation, number, self._tailer.name(self._conversation, number)) for number in touched]
+        numbers = sorted(sent.touched)
+        refs = [Ref(self._conversation, number, self._tailer.name(self._conversation, number)) for number in numbers]
         try:
             snapshot = await self._log.snapshot(self._conversation, refs)
         except LogUnavailable:
             return Frame(RESYNC)
         if len(snapshot.generations) < len(refs):
             return Frame(RESYNC)
-        return Frame(snapshot_frame(cursor, map(snapshot_to_dict, snapshot.generations.values())), cursor)
+        return Frame(snapshot_frame(sent.cursor, map(snapshot_to_dict, snapshot.generations.values())), sent.cursor)
 
 
 class _Window:

@@ -5,13 +5,14 @@ tests/vectors/*.json hold both to the same meaning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import assert_never, cast
 
 from streaming.errors import SequenceGap
 from streaming.events import (
     BlockView,
+    Body,
     Cancelled,
     CancelView,
     Done,
@@ -99,6 +100,34 @@ def fold(snapshot: Snapshot, event: Event) -> Snapshot:
     if state in TERMINAL:
         changes["cancel_requested"] = None
     return replace(snapshot, **changes, state=state, seq=event.seq, attempt=event.attempt)
+
+
+def fold_all(gen: str, events: Sequence[Event]) -> Snapshot:
+    """Fold a generation's events, whole from the first on, in time linear in its length."""
+    snapshot = Snapshot(gen)
+    # Neighbouring deltas are joined first: folding one by one would copy the text again for each.
+    for seq, body in enumerate(joined(event.body for event in events), start=1):
+        snapshot = fold(snapshot, Event(gen, 0, seq, 0, body))
+    return replace(snapshot, seq=len(events), attempt=events[-1].attempt) if events else snapshot
+
+
+def joined(bodies: Iterable[Body]) -> Iterator[Body]:
+    """Join neighbouring deltas of one kind, so that folding many of them stays linear."""
+    pending: list[TextDelta | ReasoningDelta] = []
+    for body in bodies:
+        if pending and type(body) is not type(pending[0]):
+            yield _join(pending)
+            pending = []
+        if isinstance(body, TextDelta | ReasoningDelta):
+            pending.append(body)
+        else:
+            yield body
+    if pending:
+        yield _join(pending)
+
+
+def _join(deltas: list[TextDelta | ReasoningDelta]) -> Body:
+    return cast("Body", type(deltas[0])("".join(delta.text for delta in deltas)))
 
 
 def fold_view(snapshot: Snapshot, view: BlockView | CancelView) -> Snapshot:

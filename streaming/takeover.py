@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,17 +22,16 @@ from streaming.events import (
     ToolComplete,
     ToolDelta,
     Usage,
-    dumps,
-    event_from_dict,
-    event_to_dict,
+    events_of,
+    lines_of,
 )
 from streaming.frames import START_CURSOR
 from streaming.journal import Journal
 from streaming.lifecycle import DRIVER_LOST, State
-from streaming.log.codec import event_of, joined
+from streaming.log.codec import event_of
 from streaming.log.ports import Claim, Kind, Log
 from streaming.markdown import render
-from streaming.snapshot import Block, Snapshot, fold
+from streaming.snapshot import Block, Snapshot, fold, fold_all
 from streaming.store import Job, Outcome, Store
 from streaming.upstream.estimate import estimate_input, estimate_tokens
 
@@ -81,8 +79,8 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
 async def repair(log: Log, job: Job, claim: Claim, outcome: Outcome) -> None:
     """Write a committed generation to the log again. What the log already holds is skipped there."""
     journal = Journal(job.ref, claim.attempt)
-    for line in outcome.events.split("\n"):
-        journal.record(event_from_dict(json.loads(line)).body)
+    for event in events_of(outcome.events):
+        journal.record(event.body)
         journal.take()  # Closes the delta, so that each event keeps its own seq.
     await _write(log, journal)
 
@@ -106,7 +104,7 @@ async def _left(log: Log, job: Job) -> _Left:
     snapshot, events = known or Snapshot(job.ref.gen), await _events(log, job)
     if len(events) < snapshot.seq:
         return _Left(snapshot, _told_again(job, snapshot), is_stored=True)
-    return _Left(_folded(job, events), events, is_stored=len(events) == snapshot.seq)
+    return _Left(fold_all(job.ref.gen, events), events, is_stored=len(events) == snapshot.seq)
 
 
 async def _events(log: Log, job: Job) -> list[Event]:
@@ -118,14 +116,6 @@ async def _events(log: Log, job: Job) -> list[Event]:
         if entry.number == job.ref.number and entry.kind is not Kind.BLOCK and entry.seq == len(events) + 1:
             events.append(event_of(job.ref.gen, one))
     return events
-
-
-def _folded(job: Job, events: list[Event]) -> Snapshot:
-    """Fold in linear time: neighbouring deltas are joined first."""
-    snapshot = Snapshot(job.ref.gen)
-    for seq, body in enumerate(joined(event.body for event in events), start=1):
-        snapshot = fold(snapshot, Event(job.ref.gen, events[-1].attempt, seq, events[-1].at, body))
-    return replace(snapshot, seq=len(events))
 
 
 def _told_again(job: Job, snapshot: Snapshot) -> list[Event]:
@@ -141,8 +131,7 @@ def _told_again(job: Job, snapshot: Snapshot) -> list[Event]:
 
 
 def _archive(events: Sequence[Event], last: Sequence[Event]) -> str:
-    numbered = (replace(event, seq=seq) for seq, event in enumerate((*events, *last), start=1))
-    return "\n".join(dumps(event_to_dict(event)) for event in numbered)
+    return lines_of(replace(event, seq=seq) for seq, event in enumerate((*events, *last), start=1))
 
 
 def _used(job: Job, snapshot: Snapshot) -> list[Usage]:

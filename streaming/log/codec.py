@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from streaming.errors import ProtocolError
 from streaming.events import (
@@ -120,7 +119,6 @@ class Stored:
 
     attempt: int
     seq: int
-    state: str
     text: str
     reasoning: str
     facts: tuple[str, ...]  # the JSON of every event that is no delta
@@ -138,24 +136,12 @@ def snapshot_of(ref: Ref, stored: Stored) -> Snapshot:
         body = body_from_dict(data.pop("type"), data)
         snapshot = fold(snapshot, Event(ref.gen, stored.attempt, seq, 0, body))
     shown, rendered_seq = _rendered(stored)
-    whole = Snapshot(
-        gen=ref.gen,
-        state=snapshot.state,
-        attempt=stored.attempt,
+    whole = replace(
+        snapshot,
         seq=stored.seq,
-        model=snapshot.model,
-        pane=snapshot.pane,
-        params=snapshot.params,
+        attempt=stored.attempt,
         text=stored.text,
         reasoning=stored.reasoning,
-        tools=snapshot.tools,
-        steps=snapshot.steps,
-        usage=snapshot.usage,
-        finish=snapshot.finish,
-        error=snapshot.error,
-        cancel=snapshot.cancel,
-        resumed=snapshot.resumed,
-        timings=snapshot.timings,
         blocks=tuple(_blocks(stored.blocks)),
         shown=shown,
         rendered_seq=rendered_seq,
@@ -183,25 +169,6 @@ def _block_view(payload: str) -> BlockView:
     if not isinstance(view, BlockView):
         raise ProtocolError(f"expected a block view, got {view.type}")
     return view
-
-
-def joined(bodies: Iterable[Body]) -> Iterator[Body]:
-    """Join neighbouring deltas of one kind, so that folding many of them stays linear."""
-    pending: list[TextDelta | ReasoningDelta] = []
-    for body in bodies:
-        if pending and type(body) is not type(pending[0]):
-            yield _join(pending)
-            pending = []
-        if isinstance(body, TextDelta | ReasoningDelta):
-            pending.append(body)
-        else:
-            yield body
-    if pending:
-        yield _join(pending)
-
-
-def _join(deltas: list[TextDelta | ReasoningDelta]) -> Body:
-    return cast("Body", type(deltas[0])("".join(delta.text for delta in deltas)))
 
 
 def turn_notice(turn: Mapping[str, Json]) -> str:

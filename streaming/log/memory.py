@@ -218,7 +218,6 @@ def _stored(meta: _Meta) -> Stored:
     return Stored(
         meta.attempt,
         meta.seq,
-        meta.state.value,
         meta.text,
         meta.reasoning,
         tuple(meta.facts),

@@ -109,11 +109,11 @@ class RedisLog:
     async def cancel(self, ref: Ref, by: str) -> Claim:
         async with _within():
             args = [by, UNFINISHED_MS, CANCEL_CHANNEL, ref.gen, RETENTION_MS]
-            answer = await self._cancel.run(self._client, append_keys(ref)[1::-1], args)
+            answer = await self._cancel.run(self._client, [_key(ref, "meta"), log_key(ref.conversation)], args)
         return _claim_of(answer)
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
-        keys = [log_key(conversation), *(key for ref in refs for key in append_keys(ref)[1:])]
+        keys = _keys_of(conversation, refs)
         args = [BEYOND, UNFINISHED_MS, CANCEL_CHANNEL, *(ref.gen for ref in refs)]
         async with _within():
             await self._remove.run(self._client, keys, args)
@@ -128,9 +128,7 @@ class RedisLog:
         return _text(cursor)
 
     async def snapshot(self, conversation: str, refs: Sequence[Ref]) -> LogSnapshot:
-        keys = [log_key(conversation)]
-        for ref in refs:
-            keys += [_key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks")]
+        keys = _keys_of(conversation, refs)
         async with _within():
             newest, now, *generations = await self._snapshot.run(self._client, keys, [])
         known = {ref.number: snapshot_of(ref, _stored_of(g)) for ref, g in zip(refs, generations, strict=True) if g}
@@ -247,6 +245,11 @@ def log_key(conversation: str) -> str:
     return f"ss:{{{conversation}}}:log"
 
 
+def _keys_of(conversation: str, refs: Sequence[Ref]) -> list[str]:
+    """Name the log, then for each generation its own keys."""
+    return [log_key(conversation), *(key for ref in refs for key in append_keys(ref)[1:])]
+
+
 @lru_cache(maxsize=4096)
 def append_keys(ref: Ref) -> tuple[str, ...]:
     return log_key(ref.conversation), *(_key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks"))
@@ -316,12 +319,11 @@ def _logged_of(row_id: bytes, head: bytes, payload: bytes) -> Logged:
 
 
 def _stored_of(answer: Any) -> Stored:
-    attempt, seq, state, newest, text, reasoning, facts, blocks, cancel_at, cancel_by = answer
+    attempt, seq, newest, text, reasoning, facts, blocks, cancel_at, cancel_by = answer
     pairs = zip(blocks[::2], blocks[1::2], strict=True)
     return Stored(
         attempt=attempt or 0,
         seq=seq,
-        state=_text(state),
         text=_text(text),
         reasoning=_text(reasoning),
         facts=tuple(_text(fact) for fact in facts),

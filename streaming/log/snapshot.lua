@@ -3,7 +3,7 @@
 -- KEYS  1 log, then for each generation: meta, text, reasoning, facts, blocks
 -- Returns {newest id or "", now in ms, generation, …}; a generation is {} when unknown, or when a part of it was
 --       lost that its driver has not written again yet (append.lua says how that is known), else
---       {attempt, seq, state, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}, cancel_at,
+--       {attempt, seq, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}, cancel_at,
 --       cancel_by}; cancel_at is 0 without a request
 local info = redis.pcall("XINFO", "STREAM", KEYS[1])
 local newest = ""
@@ -15,14 +15,14 @@ end
 local time = redis.call("TIME")
 local answer = { newest, time[1] * 1000 + math.floor(time[2] / 1000) }
 for i = 2, #KEYS, 5 do
-  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "state", "newest", "cancel_at", "cancel_by", "sizes")
+  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "newest", "cancel_at", "cancel_by", "sizes")
   local text, reasoning = redis.call("GET", KEYS[i + 1]) or "", redis.call("GET", KEYS[i + 2]) or ""
   local facts, blocks = redis.call("LRANGE", KEYS[i + 3], 0, -1), redis.call("HGETALL", KEYS[i + 4])
   local sizes = string.format("%d %d %d %d", #text, #reasoning, #facts, #blocks / 2)
-  if (meta[2] or meta[5]) and (meta[7] or sizes) == sizes then
+  if (meta[2] or meta[4]) and (meta[6] or sizes) == sizes then
     answer[#answer + 1] = {
-      tonumber(meta[1] or 0), tonumber(meta[2] or 0), meta[3] or "queued", tonumber(meta[4] or -1),
-      text, reasoning, facts, blocks, tonumber(meta[5] or 0), meta[6] or "",
+      tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or -1),
+      text, reasoning, facts, blocks, tonumber(meta[4] or 0), meta[5] or "",
     }
   else
     answer[#answer + 1] = {}

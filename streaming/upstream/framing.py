@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from streaming.upstream.faults import fault
 
-LF, CR, COLON, BRACE = b"\n", b"\r", b":", b"{"
+LF, CR, COLON = b"\n", b"\r", b":"
 BYTE_ORDER_MARK = "\ufeff"
 DONE = "[DONE]"
 

@@ -22,7 +22,7 @@ from streaming.log.memory import MemoryLog
 from streaming.log.ports import LEASE_MS, Kind, Log, Ref
 from streaming.log.redis import RedisLog
 from streaming.runtime import Runtime
-from streaming.snapshot import Snapshot, fold
+from streaming.snapshot import Snapshot, fold, fold_all
 from streaming.store import Job
 from streaming.upstream.ports import (
     FinishChunk,
@@ -364,7 +364,7 @@ async def test_a_lost_answer_whose_entries_vanished_is_archived_from_its_snapsho
     await process.runtime.drive(one.ref.gen)
     events = archived(process, one.ref)
     assert [event.seq for event in events] == [1, 2, 3, 4]
-    assert driver_module.fold_bodies(one.ref.gen, [event.body for event in events]).text == "half an answer"
+    assert fold_all(one.ref.gen, events).text == "half an answer"
     assert process.log._metas[one.ref].state is State.INTERRUPTED  # type: ignore[attr-defined]
 
 

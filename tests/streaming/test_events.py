@@ -30,12 +30,13 @@ from streaming.events import (
     body_from_dict,
     event_from_dict,
     event_to_dict,
+    events_of,
+    lines_of,
     view_from_dict,
     view_to_dict,
 )
 from streaming.lifecycle import TERMINAL, TRANSITIONS, State, advance, promise
-from streaming.log.codec import joined
-from streaming.snapshot import Snapshot, fold, fold_view
+from streaming.snapshot import Snapshot, fold, fold_all, fold_view, joined
 
 WORD = st.text(min_size=1, max_size=6).filter(lambda text: text.isprintable())
 WORKING = st.one_of(
@@ -94,6 +95,22 @@ def test_joining_deltas_changes_no_text(log: list[Event]) -> None:
     assert (whole.text, whole.reasoning, whole.tools, whole.state) == (
         known.text, known.reasoning, known.tools, known.state,
     )  # fmt: skip
+
+
+@given(log=legal_logs())
+def test_folding_all_at_once_gives_what_folding_one_by_one_gives(log: list[Event]) -> None:
+    assert fold_all("g", log) == folded(log)
+
+
+@given(log=legal_logs())
+def test_events_survive_their_lines(log: list[Event]) -> None:
+    assert events_of(lines_of(log)) == log
+
+
+def test_a_text_that_holds_line_ends_is_one_line() -> None:
+    events = [Event("g", 1, 1, 0, TextDelta("a\u2028b\x85c\r\nd"))]
+    assert lines_of(events).count("\n") == 0
+    assert events_of(lines_of(events)) == events
 
 
 def test_a_gap_is_refused_with_what_was_expected() -> None:
