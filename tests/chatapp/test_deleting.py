@@ -38,7 +38,7 @@ async def test_deleting_stops_what_runs_and_nothing_is_written_afterwards(guest:
         await anext(frames)  # The start.
         assert (await guest.send("delete", path)).status_code == 204
         await driving
-    assert worker.runtime.running == 0
+    assert len(worker.runtime._drivers) == 0
     assert await texts_in_redis(path) == []
     assert not await EventArchive.objects.aexists()
 
