@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.db.models import Prefetch
@@ -17,7 +17,7 @@ from chatapp.owners import Owner
 from chatapp.rows import freshly_rendered, merged, snapshot_of
 from streaming.events import VERSION, Json
 from streaming.lifecycle import State
-from streaming.log.ports import Log
+from streaming.log.ports import Log, Ref
 from streaming.snapshot import Snapshot, snapshot_to_dict
 
 
@@ -34,12 +34,14 @@ class Rows:
         return (row for turn in self.turns for row in turn.generations.all())
 
 
-async def sync_document(log: Log, owner: Owner, conversation: uuid.UUID) -> dict[str, Json]:
+async def sync_document(
+    log: Log, owner: Owner, conversation: uuid.UUID, see: Callable[[Sequence[Ref]], None]
+) -> dict[str, Json]:
     """
     Build the document: first the cursor, then rows, then the log's state of what is live.
 
     In this order nothing is lost: what happens in between is in the state, and comes again after the
-    cursor, where readers skip it by its seq.
+    cursor, where readers skip it by its seq. `see` is told what is live: it may have lost its driver.
 
     Raises:
         Problem: `not_found`.
@@ -48,6 +50,7 @@ async def sync_document(log: Log, owner: Owner, conversation: uuid.UUID) -> dict
     cursor, _ = await log.position(str(conversation))
     rows = await in_database(_read, owner, conversation)
     refs = [row.ref for row in rows.generations() if row.is_live]
+    see(refs)
     logged = (await log.snapshot(str(conversation), refs)).generations if refs else {}
     return {
         "v": VERSION,

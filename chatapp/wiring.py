@@ -19,6 +19,7 @@ from chatapp.database import in_database
 from chatapp.discovery import Discovery
 from chatapp.dispatch import dispatcher
 from chatapp.ending import end
+from chatapp.lookout import Lookout
 from chatapp.offer import Offer, OfferFile
 from chatapp.resting import RestBoard, resting
 from chatapp.slots import Slots
@@ -31,6 +32,7 @@ from streaming.log.ports import Log, Ref
 from streaming.log.redis import RedisLog
 from streaming.runtime import Runtime
 from streaming.tailer import Tailer
+from streaming.takeover import end_lost
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +63,7 @@ class Web:
     tailer: Tailer
     redis: Redis
     streams: Streams
+    lookout: Lookout
     _serving: tuple[asyncio.Task[None], ...]
 
     @classmethod
@@ -71,7 +74,9 @@ class Web:
         streams = Streams(redis)
         tailing = asyncio.create_task(_tail(tailer), name="tailer")
         counting = asyncio.create_task(streams.run(), name="streams")
-        return cls(log, DjangoStore(offer), tailer, redis, streams, (tailing, counting))
+        store = DjangoStore(offer)
+        lookout = Lookout(lambda refs: end_lost(log, store, refs, clock))
+        return cls(log, store, tailer, redis, streams, lookout, (tailing, counting))
 
     async def cancel(self, ref: Ref, by: str) -> State:
         """Ask a generation to stop; give its state afterwards."""
@@ -83,6 +88,7 @@ class Web:
 
     async def close(self) -> None:
         await end(*self._serving)
+        await self.lookout.close()
         await self.streams.forget()
         await self.log.close()
         await self.redis.aclose()

@@ -15,7 +15,7 @@ from streaming.journal import Journal
 from streaming.lifecycle import TERMINAL, State
 from streaming.log.ports import LEASE_MS, Lease, Log
 from streaming.store import Job, Live, Store
-from streaming.takeover import end_unowned, repair
+from streaming.takeover import settle
 from streaming.upstream.turns import AtOnce
 
 logger = logging.getLogger(__name__)
@@ -82,13 +82,7 @@ class Runtime:
         claim = await self._log.claim(job.ref, job.attempt)
         if not claim.granted:
             return False
-        if job.state in TERMINAL:
-            outcome = await self._store.ended(gen)
-            if outcome is not None:
-                await repair(self._log, job, claim, outcome)
-        elif claim.seq > 0 or job.attempt > 0:
-            await end_unowned(self._log, self._store, job, claim, self._clock)
-        else:
+        if not await settle(self._log, self._store, job, claim, self._clock):
             journal = Journal(job.ref, claim.attempt)
             journal.cancel = claim.cancel
             await self._host(job, journal)

@@ -27,9 +27,9 @@ from streaming.events import (
 )
 from streaming.frames import START_CURSOR
 from streaming.journal import Journal
-from streaming.lifecycle import DRIVER_LOST, State
+from streaming.lifecycle import DRIVER_LOST, TERMINAL, State
 from streaming.log.codec import event_of
-from streaming.log.ports import Claim, Kind, Log
+from streaming.log.ports import LEASE_MS, Claim, Kind, Log, Ref
 from streaming.markdown import render
 from streaming.snapshot import Block, Snapshot, fold, fold_all
 from streaming.store import Job, Outcome, Store
@@ -37,6 +37,7 @@ from streaming.upstream.estimate import estimate_input, estimate_tokens
 
 logger = logging.getLogger(__name__)
 
+LOOK_AGAIN_S = LEASE_MS / 1000
 _RETRY_S = (0.05, 0.2, 0.5, 1.0, 2.0)
 # Far beyond any answer's number of entries; a log is trimmed by age, not by length.
 _ALL = 1_000_000
@@ -76,6 +77,43 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
     return final.state
 
 
+async def settle(log: Log, store: Store, job: Job, claim: Claim, clock: Callable[[], int]) -> bool:
+    """End or repair a claimed generation that somebody began before. False when nobody did: it can be driven."""
+    if job.state in TERMINAL:
+        outcome = await store.ended(job.ref.gen)
+        if outcome is not None:
+            await repair(log, job, claim, outcome)
+        return True
+    if claim.seq == 0 and job.attempt == 0:
+        return False
+    await end_unowned(log, store, job, claim, clock)
+    return True
+
+
+async def end_lost(log: Log, store: Store, refs: Sequence[Ref], clock: Callable[[], int]) -> None:
+    """
+    End those whose driver is lost; for whoever reads them, because there may be no worker left to do it.
+
+    Looks twice, a lease apart: after Redis was away, a driver that lives needs a moment to renew its
+    lease, or to write again what vanished. One that nobody has begun is left to the workers.
+
+    Raises:
+        LogUnavailable
+    """
+    lost = await _without_driver(log, refs)
+    if not lost:
+        return
+    await asyncio.sleep(LOOK_AGAIN_S)
+    for ref in await _without_driver(log, lost):
+        job = await store.job(ref.gen)
+        if job is None or job.attempt == 0:
+            continue
+        claim = await log.claim(ref, job.attempt)
+        if claim.granted:
+            logger.warning("generation %s: a reader found that nobody drives it", ref.gen)
+            await settle(log, store, job, claim, clock)
+
+
 async def repair(log: Log, job: Job, claim: Claim, outcome: Outcome) -> None:
     """Write a committed generation to the log again. What the log already holds is skipped there."""
     journal = Journal(job.ref, claim.attempt)
@@ -105,6 +143,13 @@ async def _left(log: Log, job: Job) -> _Left:
     if len(events) < snapshot.seq:
         return _Left(snapshot, _told_again(job, snapshot), is_stored=True)
     return _Left(fold_all(job.ref.gen, events), events, is_stored=len(events) == snapshot.seq)
+
+
+async def _without_driver(log: Log, refs: Sequence[Ref]) -> list[Ref]:
+    leases = zip(refs, await log.leases(refs), strict=True)
+    return [
+        ref for ref, lease in leases if lease is None or (lease.expires_at <= lease.now and lease.state not in TERMINAL)
+    ]
 
 
 async def _events(log: Log, job: Job) -> list[Event]:

@@ -85,7 +85,8 @@ async def delete_conversation(request: HttpRequest, conversation: uuid.UUID) -> 
 
 
 async def sync(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
-    return answer(await sync_document(web().log, await viewer(request), conversation))
+    owner = await viewer(request)
+    return answer(await sync_document(web().log, owner, conversation, web().lookout.see))
 
 
 async def export(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:

@@ -29,7 +29,7 @@ async def index(request: HttpRequest) -> HttpResponse:
 async def conversation(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
     owner = await in_database(owner_of, request)
     try:
-        sync = await sync_document(web().log, owner, conversation)
+        sync = await sync_document(web().log, owner, conversation, web().lookout.see)
     except Problem as exc:
         raise Http404(exc.detail) from exc
     context = {"conversation": sync["conversation"], "sync": sync, "urls": _urls(conversation)}
