@@ -1,9 +1,7 @@
 """One streamed HTTP call: connect, post, read, enforce deadlines and sizes, and close for certain.
 
-One httpx client for each call, over one shared TLS context. A task that is cancelled twice while
-httpx 0.28.1 closes a response leaks that connection's place in the pool for ever, because httpcore's
-shield does not hold against a second native cancellation. Here a pool lives as long as its only
-call, so nothing can stay behind in it. The price is a TLS handshake for each call.
+One connection for each call, over one shared TLS context: no pool in which anything could stay behind
+however often its users are cancelled. The price is a TLS handshake for each call.
 
 Nobody cancels a task that reads a body. To stop a call, from any task and at any moment, its socket
 is shut down, which needs no await: the reader wakes at once with the end of the stream, and the
@@ -16,11 +14,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import socket
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from typing import Any, Protocol, Self, cast
+from typing import Protocol, Self, cast
 
 import httpx
 
@@ -30,6 +27,7 @@ from streaming.upstream.faults import fault, mask_secrets
 from streaming.upstream.http_faults import from_httpx, from_response
 from streaming.upstream.limits import Limits, Meter
 from streaming.upstream.ports import Chunk, Opened
+from streaming.upstream.transport import OneRequest
 
 __all__ = ["Deadlines", "Dialect", "HttpCall", "Limits"]
 
@@ -117,10 +115,11 @@ class HttpCall:
         self._meter = Meter(limits or Limits())
         self._secrets = secrets  # Never to be seen in an error's detail.
         self._watchdog = Watchdog(deadlines or Deadlines(), self._expire)
-        self._client: httpx.AsyncClient | None = None
+        self._transport = OneRequest(tls_context(), self._watchdog.connected)
+        # Only the operator's address is ever called: no redirects, no proxies from the environment.
+        self._client = httpx.AsyncClient(transport=self._transport, trust_env=False, follow_redirects=False)
         self._opening: asyncio.Task[httpx.Response] | None = None
         self._pieces: AsyncGenerator[bytes, None] | None = None
-        self._stream: Any = None  # httpcore's stream over the TCP connection; TLS, if any, is on top of it.
         self._ready: deque[Chunk] = deque()
         self._failure: UpstreamError | None = None
         self._settled = False
@@ -195,15 +194,9 @@ class HttpCall:
             self._watchdog.stop()
 
     async def _open(self) -> AsyncGenerator[bytes, None]:
-        self._client = httpx.AsyncClient(
-            # Only the operator's address is ever called: no redirects, no proxies from the environment.
-            verify=tls_context(), trust_env=False, follow_redirects=False,
-            # The watchdog sees to time. A timer for each read would cost more than the read.
-            timeout=None,  # noqa: S113
-        )  # fmt: skip
         request = self._client.build_request(
             "GET" if self._content is None else "POST", self._url, headers=HEADERS | self._headers,
-            content=self._content, extensions={"trace": self._trace},
+            content=self._content,
         )  # fmt: skip
         url = request.url
         if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > HIGHEST_PORT:
@@ -218,16 +211,10 @@ class HttpCall:
         # httpx declares an iterator; it is a generator, and has to be closed like one.
         return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
 
-    async def _trace(self, name: str, info: Mapping[str, Any]) -> None:
-        if name == "connection.connect_tcp.complete":
-            self._stream = info["return_value"]
-        elif name == "http11.send_request_headers.started":
-            self._watchdog.connected()
-
     def _expire(self, code: str) -> None:
         if code == SETTLED:
             self._settled = True
-            self._shut_down()
+            self._transport.shut_down()
         else:
             self._fail(fault(code))
 
@@ -247,13 +234,7 @@ class HttpCall:
         self._watchdog.stop()
         if self._opening:
             self._opening.cancel()
-        self._shut_down()
-
-    def _shut_down(self) -> None:
-        if self._stream:
-            # It may have gone by itself.
-            with contextlib.suppress(OSError):
-                self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._transport.shut_down()
 
     async def _release(self) -> bool:
         async with self._step:  # The reader leaves as soon as its socket is down.
@@ -264,11 +245,7 @@ class HttpCall:
             try:
                 if self._pieces:
                     await self._pieces.aclose()
-                if self._client:
-                    await self._client.aclose()
-                if self._stream:
-                    # httpcore forgets it when it is cancelled in the middle of a TLS handshake.
-                    await self._stream.aclose()
+                await self._client.aclose()
             except (httpx.HTTPError, OSError):
                 return False
         return True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -51,8 +53,10 @@ class Server:
 @asynccontextmanager
 async def serving(behave: Behaviour, *, reads_request: bool = True) -> AsyncIterator[Server]:
     server = Server("")
+    connections: list[Any] = []
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(asyncio.current_task())
         server.open += 1
         server.left.clear()
         try:
@@ -66,6 +70,8 @@ async def serving(behave: Behaviour, *, reads_request: bool = True) -> AsyncIter
             server.open -= 1
             server.left.set()
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
     listener = await asyncio.start_server(connected, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
@@ -74,6 +80,8 @@ async def serving(behave: Behaviour, *, reads_request: bool = True) -> AsyncIter
     finally:
         listener.close()
         await listener.wait_closed()
+        # Whoever closes a call is gone before the server knows of it.
+        await asyncio.gather(*connections)
 
 
 def sends(*pieces: bytes) -> Behaviour:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,21 @@ async def test_closing_from_another_task_ends_the_connection_at_once(scheme: str
             _, error = await reading
     assert error is not None
     assert error.code == "call_closed"
+
+
+@pytest.mark.parametrize("behave", [holds(), holds(SSE, TEXT)], ids=["before the head", "in the body"])
+async def test_a_call_that_says_closed_has_given_its_socket_back(behave: Behaviour) -> None:
+    open_before = open_sockets()
+    async with serving(behave) as server:
+        call = chat_call(server.url)
+        reading = asyncio.create_task(run(call))
+        await server.arrived.wait()
+        held = open_sockets()
+        assert await call.close()
+        assert open_sockets() < held
+        await server.left.wait()
+        await reading
+    assert open_sockets() == open_before
 
 
 async def test_closing_while_the_body_streams_keeps_what_had_arrived() -> None:
@@ -109,6 +125,18 @@ async def test_closing_goes_on_when_the_one_who_waits_for_it_is_cancelled() -> N
         async with asyncio.timeout(AT_ONCE_S):
             await server.left.wait()
         assert await call.close()
+
+
+def open_sockets() -> set[str]:
+    """Give this process's sockets, by their numbers in the kernel."""
+    return {link for one in Path("/proc/self/fd").iterdir() if (link := _target(one)).startswith("socket:")}
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:
+        return ""  # The one that lists them.
 
 
 async def _cancel_twice(call: HttpCall, *, spins: int) -> None:
