@@ -8,11 +8,14 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 import redis
+
+from streaming.log.memory import MemoryLog
+from tests.streaming.process import Clock, Process, serving
 
 
 class KillableRedis:
@@ -58,3 +61,15 @@ def free_redis() -> Callable[[Path], contextlib.AbstractContextManager[KillableR
                 server.kill()
 
     return start
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def process(clock: Clock) -> AsyncIterator[Process]:
+    made = Process(MemoryLog(clock), clock)
+    async with serving(made):
+        yield made

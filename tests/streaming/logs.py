@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
-from streaming.events import BlockView, Body, Done, Start, TextDelta
+from streaming.events import BlockView, Body, Done, Start, TextDelta, view_from_dict
 from streaming.lifecycle import State, advance
-from streaming.log.codec import entry_of, entry_of_view
-from streaming.log.ports import Appended, Batch, Entry, Log, Ref
+from streaming.log.codec import entry_of, entry_of_view, event_of
+from streaming.log.ports import Appended, Batch, Entry, Kind, Log, Ref
+from streaming.snapshot import Snapshot, fold, fold_view
 
 
 def new_ref(number: int = 1, conversation: str | None = None) -> Ref:
@@ -57,3 +59,22 @@ async def write(log: Log, batch: Batch) -> Appended:
 
 def texts(*parts: str) -> list[Body]:
     return [TextDelta(part) for part in parts]
+
+
+async def folded(log: Log, ref: Ref) -> Snapshot:
+    """Fold the whole log from its first entry, as a reader would."""
+    snapshot = Snapshot(ref.gen)
+    for logged in await log.range(ref.conversation, "0-0", "99999999999999-0", 10_000):
+        if logged.entry.number != ref.number:
+            continue
+        if logged.entry.kind is Kind.BLOCK:
+            view = view_from_dict(json.loads(logged.entry.payload))
+            assert isinstance(view, BlockView)
+            snapshot = fold_view(snapshot, view)
+        else:
+            snapshot = fold(snapshot, event_of(ref.gen, logged))
+    return snapshot
+
+
+async def stored(log: Log, ref: Ref) -> Snapshot:
+    return (await log.snapshot(ref.conversation, [ref])).generations[ref.number]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,14 +13,10 @@ import pytest
 from streaming import driver as driver_module
 from streaming.cancel import request_cancel
 from streaming.errors import LogUnavailable, UpstreamError
-from streaming.events import Event, TextDelta, event_from_dict
+from streaming.events import event_from_dict
 from streaming.lifecycle import State
-from streaming.log.codec import event_of
 from streaming.log.memory import MemoryLog
-from streaming.log.ports import LEASE_MS, Kind, Log, Ref
 from streaming.log.redis import RedisLog
-from streaming.runtime import Runtime
-from streaming.snapshot import Snapshot, fold, fold_all
 from streaming.store import Job
 from streaming.upstream.ports import (
     FinishChunk,
@@ -33,64 +27,8 @@ from streaming.upstream.ports import (
     ToolCompleteChunk,
     UsageChunk,
 )
-from tests.streaming.fakes import HELLO, LedUpstream, MemoryStore, job, until
-from tests.streaming.logs import START, Writer, write
-
-VIEWS = (Kind.BLOCK, Kind.NOTICE)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.offset = 0
-        self._ticks = itertools.count(2_000_000)
-
-    def __call__(self) -> int:
-        return next(self._ticks) + self.offset
-
-
-class Process:
-    """A worker process under test: its runtime, and the world around it."""
-
-    def __init__(self, log: Log, clock: Clock) -> None:
-        self.log, self.clock = log, clock
-        self.store = MemoryStore()
-        self.upstream = LedUpstream()
-        self.dispatched: list[str] = []
-        self.runtime = Runtime(log, self.store, self.upstream.prepare, self.dispatched.append, clock)
-
-    def start(self, one: Job | None = None, **changes: Any) -> tuple[Job, asyncio.Task[bool]]:
-        added = self.store.add(one or job(**changes))
-        return added, asyncio.create_task(self.runtime.drive(added.ref.gen))
-
-    async def events(self, ref: Ref) -> list[Event]:
-        logged = await self.log.range(ref.conversation, "0-0", f"{10**14}-0", 10_000)
-        return [event_of(ref.gen, one) for one in logged if one.entry.kind not in VIEWS]
-
-    async def snapshot(self, ref: Ref) -> Snapshot:
-        snapshot = Snapshot(ref.gen)
-        for event in await self.events(ref):
-            snapshot = fold(snapshot, event)
-        return snapshot
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def process(clock: Clock) -> AsyncIterator[Process]:
-    made = Process(MemoryLog(clock), clock)
-    async with serving(made):
-        yield made
-
-
-@contextlib.asynccontextmanager
-async def serving(process: Process) -> AsyncIterator[None]:
-    running = asyncio.create_task(process.runtime.run())
-    yield
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+from tests.streaming.fakes import HELLO, job, until
+from tests.streaming.process import Clock, Process, serving
 
 
 def error(code: str, **options: Any) -> UpstreamError:
@@ -320,145 +258,6 @@ async def test_a_second_task_for_the_same_generation_calls_no_model(process: Pro
     assert len(process.upstream.calls) == 1
 
 
-async def test_a_lost_driver_is_ended_as_interrupted_with_its_text_kept(process: Process, clock: Clock) -> None:
-    one = process.store.add(job(state=State.RUNNING, attempt=1))
-    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
-    await write(process.log, dead.batch(START, TextDelta("half an ans")))
-    clock.offset += LEASE_MS
-    await process.runtime.drive(one.ref.gen)
-    snapshot = await process.snapshot(one.ref)
-    assert (snapshot.state, snapshot.text, snapshot.attempt) == (State.INTERRUPTED, "half an ans", 2)
-    outcome = process.store.outcomes[one.ref.gen]
-    assert outcome.snapshot.text == "half an ans"
-    assert len(outcome.events.splitlines()) == 4
-    assert process.upstream.calls == []
-
-
-async def lost_after(process: Process, clock: Clock, *bodies: Any) -> Job:
-    """Give a generation whose driver wrote so much and died."""
-    one = process.store.add(job(state=State.RUNNING, attempt=1))
-    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
-    await write(process.log, dead.batch(START, *bodies))
-    clock.offset += LEASE_MS
-    return one
-
-
-def archived(process: Process, ref: Ref) -> list[Event]:
-    return [event_from_dict(json.loads(line)) for line in process.store.outcomes[ref.gen].events.split("\n")]
-
-
-async def test_a_lost_answer_whose_snapshot_vanished_is_kept_from_its_entries(process: Process, clock: Clock) -> None:
-    one = await lost_after(process, clock, TextDelta("half "), TextDelta("an answer"))
-    process.log._metas.clear()  # type: ignore[attr-defined]
-    await process.runtime.drive(one.ref.gen)
-    assert process.store.outcomes[one.ref.gen].snapshot.text == "half an answer"
-    assert [event.seq for event in archived(process, one.ref)] == [1, 2, 3, 4, 5]
-    assert (await process.snapshot(one.ref)).state is State.INTERRUPTED
-
-
-async def test_a_lost_answer_whose_entries_vanished_is_archived_from_its_snapshot(
-    process: Process, clock: Clock
-) -> None:
-    one = await lost_after(process, clock, TextDelta("half "), TextDelta("an "), TextDelta("answer"))
-    del process.log._logs[one.ref.conversation][:3]  # type: ignore[attr-defined]
-    await process.runtime.drive(one.ref.gen)
-    events = archived(process, one.ref)
-    assert [event.seq for event in events] == [1, 2, 3, 4]
-    assert fold_all(one.ref.gen, events).text == "half an answer"
-    assert process.log._metas[one.ref].state is State.INTERRUPTED  # type: ignore[attr-defined]
-
-
-async def test_what_a_lost_driver_wrote_twice_is_archived_once(process: Process, clock: Clock) -> None:
-    one = await lost_after(process, clock, TextDelta("half an answer"))
-    log = process.log._logs[one.ref.conversation]  # type: ignore[attr-defined]
-    log.extend(list(log))
-    await process.runtime.drive(one.ref.gen)
-    assert [event.seq for event in archived(process, one.ref)] == [1, 2, 3, 4]
-
-
-async def test_the_reaper_finds_a_lost_driver_by_itself(
-    process: Process, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = process.store.add(job(state=State.RUNNING, attempt=1))
-    dead = Writer(one.ref, (await process.log.claim(one.ref, 0)).attempt)
-    await write(process.log, dead.batch(START))
-    clock.offset += LEASE_MS
-    await process.runtime._look_for_the_lost()
-    await until(lambda: one.ref.gen in process.store.outcomes)
-    assert process.store.outcomes[one.ref.gen].snapshot.state is State.INTERRUPTED
-
-
-async def test_a_zombie_that_wakes_writes_nothing_anywhere(process: Process, clock: Clock) -> None:
-    process.upstream.script = (Opened(), TextChunk("before"))
-    one, driving = process.start()
-    await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
-    clock.offset += LEASE_MS
-    other = Process(process.log, clock)
-    other.store = process.store
-    other.runtime = Runtime(process.log, process.store, other.upstream.prepare, other.dispatched.append, clock)
-    await other.runtime.drive(one.ref.gen)
-    after = await process.events(one.ref)
-    process.upstream.calls[0].text(" after")
-    process.upstream.calls[0].say(FinishChunk("stop"))
-    await driving
-    assert await process.events(one.ref) == after
-    assert process.store.jobs[one.ref.gen].state is State.INTERRUPTED
-    assert process.upstream.calls[0].closed
-
-
-async def test_an_unclaimed_generation_is_sent_to_the_queue_again(process: Process, clock: Clock) -> None:
-    one = process.store.add(job(queued_at=clock()))
-    await process.runtime._look_for_the_lost()
-    assert process.dispatched == []
-    clock.offset += 6_000
-    await process.runtime._look_for_the_lost()
-    assert process.dispatched == [one.ref.gen]
-
-
-@pytest.mark.parametrize("text", ["Hello", "a\u2028b\x85c\r\nd"])
-async def test_a_committed_end_that_the_log_misses_is_written_there(process: Process, clock: Clock, text: str) -> None:
-    process.upstream.script = (Opened(), TextChunk(text), FinishChunk("stop"))
-    one, driving = process.start()
-    await driving
-    whole = await process.events(one.ref)
-    _forget_the_end(process.log, one.ref)
-    clock.offset += LEASE_MS
-    await process.runtime._look_for_the_lost()
-    await until(lambda: process.log._metas[one.ref].state is State.COMPLETED)  # type: ignore[attr-defined]
-    assert [event.body for event in await process.events(one.ref)] == [event.body for event in whole]
-
-
-def _forget_the_end(log: Any, ref: Ref) -> None:
-    meta, entries = log._metas[ref], log._logs[ref.conversation]
-    entries.pop()
-    meta.facts.pop()
-    meta.seq, meta.state = meta.seq - 1, State.RUNNING
-
-
-async def test_a_vanished_log_is_written_again_by_its_driver(process: Process) -> None:
-    process.upstream.script = (Opened(), TextChunk("kept "))
-    one, driving = process.start()
-    await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
-    process.log._metas.clear()  # type: ignore[attr-defined]
-    process.log._logs.clear()  # type: ignore[attr-defined]
-    process.upstream.calls[0].text("text")
-    process.upstream.calls[0].say(FinishChunk("stop"))
-    await driving
-    assert (await process.snapshot(one.ref)).text == "kept text"
-
-
-async def test_a_vanished_log_without_its_driver_ends_as_lost_and_calls_nobody(process: Process, clock: Clock) -> None:
-    one = process.store.add(job(state=State.RUNNING, attempt=3))
-    await process.runtime._look_for_the_lost()
-    assert process.store.jobs[one.ref.gen].state is State.RUNNING
-    clock.offset += LEASE_MS + 1
-    await process.runtime._look_for_the_lost()
-    await until(lambda: one.ref.gen in process.store.outcomes)
-    snapshot = process.store.outcomes[one.ref.gen].snapshot
-    assert (snapshot.state, snapshot.error["code"], snapshot.attempt) == (State.FAILED, "log_lost", 4)  # type: ignore[index]
-    assert process.upstream.calls == []
-
-
 class AwayLog(MemoryLog):
     """A log that cannot be written to for as long as a test says so."""
 
@@ -583,28 +382,3 @@ async def test_twenty_generations_on_a_real_redis_survive_its_restart(free_redis
                 assert snapshot.state is State.COMPLETED
                 assert snapshot.text == process.store.outcomes[one.ref.gen].snapshot.text
         await log.close()
-
-
-# Deleted
-
-
-async def test_a_driver_whose_generation_was_removed_stops_and_writes_nothing(process: Process) -> None:
-    process.upstream.script = (Opened(), TextChunk("a"))
-    one, driving = process.start()
-    await until(lambda: process.upstream.calls)
-    del process.store.jobs[one.ref.gen]
-    await process.log.remove(one.ref.conversation, [one.ref])
-    await driving
-    assert process.upstream.calls[0].closed
-    assert await process.events(one.ref) == []
-
-
-async def test_a_driver_whose_row_vanished_is_found_by_its_reaper(process: Process) -> None:
-    process.upstream.script = (Opened(), TextChunk("a"))
-    one, driving = process.start()
-    await until(lambda: process.upstream.calls)
-    del process.store.jobs[one.ref.gen]
-    await process.runtime._look_for_the_lost()
-    await driving
-    assert process.upstream.calls[0].closed
-    assert await process.events(one.ref) == []

@@ -1,0 +1,106 @@
+"""What only a log in Redis can suffer: parts that vanish, a server that is away or forgets its scripts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from streaming.errors import LogLost, LogUnavailable
+from streaming.events import BlockView, ReasoningDelta, TextDelta, Usage
+from streaming.log.redis import RedisLog, append_keys, log_key
+from tests.streaming.logs import DONE, START, Writer, claimed, folded, new_ref, stored, texts, write
+
+PARTS = ("meta", "text", "reasoning", "facts", "blocks")
+A_BLOCK = BlockView("", 3, 0, "<p>a</p>", sealed=True, length=1)
+
+
+@pytest.fixture
+async def redis_log(redis_url: str) -> AsyncIterator[RedisLog]:
+    """Only in Redis can a part of a generation vanish: its keys are evicted or deleted one by one."""
+    made = RedisLog.connect(redis_url)
+    yield made
+    await made.close()
+
+
+async def without(log: RedisLog, part: str) -> Writer:
+    """Give the writer of a generation that has lost one of its keys."""
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, ReasoningDelta("hm"), *texts("a"), A_BLOCK))
+    assert await log._client.delete(append_keys(ref)[1 + PARTS.index(part)]) == 1
+    return writer
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_generation_of_which_a_part_is_lost_is_absent_from_a_snapshot(redis_log: RedisLog, part: str) -> None:
+    ref = (await without(redis_log, part)).ref
+    assert (await redis_log.snapshot(ref.conversation, [ref])).generations == {}
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_lost_part_is_noticed_by_the_next_renewal_of_the_lease(redis_log: RedisLog, part: str) -> None:
+    writer = await without(redis_log, part)
+    (answer,) = await redis_log.append([writer.batch()])
+    assert isinstance(answer, LogLost)
+    assert answer.stored_seq == -1
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_lost_part_is_whole_when_everything_was_written_again(redis_log: RedisLog, part: str) -> None:
+    writer = await without(redis_log, part)
+    more = [ReasoningDelta("so"), TextDelta("b"), Usage("estimated"), BlockView("", 6, 1, "<p>b</p>", True, 2)]
+    (answer,) = await redis_log.append([writer.batch(*more)])
+    assert isinstance(answer, LogLost)
+    await write(redis_log, writer.everything())
+    assert await stored(redis_log, writer.ref) == await folded(redis_log, writer.ref)
+
+
+async def test_text_that_redis_wrote_twice_is_noticed_by_the_next_write(redis_log: RedisLog) -> None:
+    """Redis 7.0 does so when it is restarted twice after a loss of power: what it cut off comes again."""
+    writer = await claimed(redis_log, new_ref())
+    await write(redis_log, writer.batch(START, *texts("a")))
+    await redis_log._client.append(append_keys(writer.ref)[2], "a")
+    (answer,) = await redis_log.append([writer.batch(*texts("b"))])
+    assert isinstance(answer, LogLost)
+    await write(redis_log, writer.everything())
+    assert (await stored(redis_log, writer.ref)).text == "ab"
+
+
+async def test_a_log_that_cannot_be_reached_says_so(tmp_path: Any) -> None:
+    log = RedisLog.connect(f"unix://{tmp_path}/none.sock")
+    with pytest.raises(LogUnavailable):
+        await log.append([Writer(new_ref(), 1).batch(START)])
+    await log.close()
+
+
+async def test_many_commands_at_once_wait_their_turn(redis_url: str) -> None:
+    log = RedisLog.connect(redis_url)
+    await asyncio.gather(*(log.position(new_ref().conversation) for _ in range(300)))
+    await log.close()
+
+
+async def test_scripts_forgotten_by_the_server_are_loaded_again(redis_url: str) -> None:
+    log = RedisLog.connect(redis_url)
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    await log._client.script_flush()
+    await write(log, writer.batch(*texts("a")))
+    await log._client.script_flush()
+    await log.cancel(ref, "alice")
+    assert (await stored(log, ref)).text == "a"
+    await log.close()
+
+
+async def test_what_ended_goes_after_its_retention(redis_url: str) -> None:
+    log = RedisLog.connect(redis_url)
+    ref = new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, TextDelta("a"), DONE))
+    _, meta, text, _, facts, _ = append_keys(ref)
+    for key in (log_key(ref.conversation), meta, text, facts):
+        assert 0 < await log._client.pttl(key) <= 15 * 60 * 1000
+    await log.close()
