@@ -16,7 +16,8 @@ from chatapp.errors import Problem
 from chatapp.owners import Owner, owner_of_session
 from streaming.errors import ProtocolError
 from streaming.follower import Follower, Frame
-from streaming.frames import START_CURSOR, cursor_key, parse_cursor
+from streaming.frames import START_CURSOR, parse_cursor
+from streaming.log.codec import is_to_come
 from streaming.log.ports import Log
 
 
@@ -72,7 +73,6 @@ async def refuse_foreign(log: Log, conversation: uuid.UUID, cursor: str) -> None
         Problem: `cursor_from_elsewhere`.
         LogUnavailable
     """
-    _, now = await log.position(str(conversation))
-    if cursor_key(cursor)[0] > now:
+    if is_to_come(cursor, *await log.position(str(conversation))):
         detail = "The cursor is from another log. Fetch sync for a new one."
         raise Problem("cursor_from_elsewhere", detail, field="cursor")

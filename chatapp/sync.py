@@ -52,6 +52,9 @@ async def sync_document(
     refs = [row.ref for row in rows.generations() if row.is_live]
     see(refs)
     logged = (await log.snapshot(str(conversation), refs)).generations if refs else {}
+    if any(row.is_live and row.attempt and row.number not in logged for row in rows.generations()):
+        # It has ended meanwhile: its row tells it now.
+        rows = await in_database(_read, owner, conversation)
     return {
         "v": VERSION,
         "conversation": rows.conversation.to_dict(),

@@ -11,6 +11,7 @@ from typing import Self
 
 from streaming.errors import LogUnavailable
 from streaming.frames import PING, RESYNC, cursor_key, events_frame, snapshot_frame
+from streaming.log.codec import is_to_come
 from streaming.log.ports import RETENTION_MS, Kind, Log, Ref
 from streaming.snapshot import snapshot_to_dict
 from streaming.tailer import News, Tailer
@@ -175,8 +176,9 @@ class Follower:
 
     async def _is_of_this_log(self) -> bool:
         """A cursor is a moment: one from the future, or from before what the log keeps, can't be gone on from."""
-        _, now = await self._log.position(self._conversation)
-        return now - RETENTION_MS + TRIM_MARGIN_MS < cursor_key(self._cursor)[0] <= now
+        position, now = await self._log.position(self._conversation)
+        is_old = cursor_key(self._cursor)[0] <= now - RETENTION_MS + TRIM_MARGIN_MS
+        return not is_old and not is_to_come(self._cursor, position, now)
 
     async def _next(self) -> Frame:
         sent, self._backlog = self._backlog, Backlog()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from streaming.errors import Fenced, LogError, LogLost
 from streaming.events import BlockView, Body, Event, ReasoningDelta, TextDelta
@@ -112,8 +111,11 @@ class Journal:
                 self.fenced = True
                 return
             self._restore = True
-        self._confirmed = bisect_right(_seqs(self._entries), max(stored_seq, 0))
+        # Views have the seq of the event before them: that the event is there says nothing of them.
+        self._confirmed = next(
+            (place for place, entry in enumerate(self._entries) if _is_beyond(entry, stored_seq)), len(self._entries)
+        )
 
 
-def _seqs(entries: Sequence[Entry]) -> list[int]:
-    return [entry.seq for entry in entries]
+def _is_beyond(entry: Entry, seq: int) -> bool:
+    return entry.seq > seq or (entry.seq == seq and entry.kind is Kind.BLOCK)

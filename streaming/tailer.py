@@ -73,7 +73,12 @@ class Tailer:
         watched.names.update(names)
         watched.sinks.append(sink)
         if len(watched.sinks) == 1:
-            await self._announce_change()
+            try:
+                await self._announce_change()
+            except BaseException:
+                # Whoever is cancelled here never came to be a follower, and will not unwatch.
+                self.unwatch(conversation, sink)
+                raise
         return watched.cursor
 
     def unwatch(self, conversation: str, sink: Sink) -> None:
@@ -86,7 +91,7 @@ class Tailer:
     def encode(self, conversation: str, logged: Sequence[Logged]) -> list[News]:
         """Encode entries of a watched log, learning the generations' UUIDs from their starts."""
         names = self._watched[conversation].names
-        return [_news(one, names) for one in logged]
+        return [_news(one, names) for one in logged if one.entry.kind is not Kind.UNKNOWN]
 
     def name(self, conversation: str, number: int) -> str:
         """Give the UUID of a generation that was seen in a watched log."""
@@ -129,7 +134,7 @@ class Tailer:
         if watched is None:
             return
         news = self.encode(conversation, logged)
-        watched.cursor = news[-1].cursor
+        watched.cursor = logged[-1].cursor
         for sink in tuple(watched.sinks):
             sink(news)
 

@@ -157,6 +157,11 @@ async def show_generation(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
         return answer(_generation(row, snapshot_of(row), None, None))
     log = web().log
     logged = (await log.snapshot(row.ref.conversation, [row.ref])).generations
+    if row.attempt and not logged:
+        # It has ended meanwhile: its row tells it now.
+        row = await in_database(conversations.generation_of, await viewer(request), gen)
+        if not row.is_live:
+            return answer(_generation(row, snapshot_of(row), None, None))
     (lease,) = await log.leases([row.ref])
     place = (await in_database(places)).get(row.ref.gen) if row.state == State.QUEUED else None
     return answer(_generation(row, merged(row, logged.get(row.number)), lease, place))

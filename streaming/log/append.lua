@@ -1,4 +1,5 @@
--- Append one driver's batch, keep the snapshot, renew the lease and report a cancel request: atomically.
+-- Append one driver's batch, keep the snapshot, renew the lease and report a cancel request: atomically. After
+-- the end no snapshot is kept: by then the database has the answer.
 --
 -- KEYS  1 log  2 meta  3 text  4 reasoning  5 facts  6 blocks
 -- ARGV  1 "number attempt held state lease_ms retention_ms restore terminal": `held` is the seq the log must
@@ -6,22 +7,24 @@
 --       "number attempt seq kind" and for a block its index, and its payload. (One argument costs more to
 --       send than its parts cost to take apart here.)
 -- Meta counts what the other keys must hold, "text reasoning facts blocks" (bytes, bytes, items, items): a key that
--- was evicted, deleted or written twice is noticed by the next write to it, or by the next renewal.
+-- was evicted, deleted or written twice is noticed by the next write, or by the next renewal.
 -- Returns {status, seq, cursor, cancel_at, cancel_by}
 --       status 0 written, 1 fenced (newer attempt, or the end), 2 lost (less is stored than was written;
---       seq is what is stored, -1 for nothing); cancel_at is 0 without a request
+--       seq is what is stored, -1 for nothing); cancel_at is 0 without a request. Unless 0, nothing was written.
 local log, meta, text, reasoning, facts, blocks = unpack(KEYS)
 local attempt, held, state, lease, retention, restore, terminal =
   string.match(ARGV[1], "^%d+ (%d+) (%d+) ([%l_]+) (%d+) (%d+) (%d) (%d)$")
 attempt, held = tonumber(attempt), tonumber(held)
-local known = redis.call("HMGET", meta, "attempt", "seq", "ended", "cancel_at", "cancel_by", "sizes", "broken")
-local stored_attempt, seq = tonumber(known[1] or 0), tonumber(known[2] or 0)
-local sizes, is_broken = known[6], known[7]
+local known = redis.call("HMGET", meta, "attempt", "seq", "ended", "cancel_at", "cancel_by", "sizes")
+local stored_attempt, seq, sizes = tonumber(known[1] or 0), tonumber(known[2] or 0), known[6]
+local stored_sizes = string.format("%d %d %d %d", redis.call("STRLEN", text), redis.call("STRLEN", reasoning),
+  redis.call("LLEN", facts), redis.call("HLEN", blocks))
+local is_whole = not sizes or sizes == stored_sizes
 
 if stored_attempt > attempt then return { 1, seq, "", 0, "" } end
-if stored_attempt < attempt or is_broken then
+if stored_attempt < attempt or not (is_whole or known[3]) then
   if restore == "0" then return { 2, -1, "", 0, "" } end
-  redis.call("HDEL", meta, "ended", "newest", "broken")
+  redis.call("HDEL", meta, "ended", "newest")
   seq, sizes = 0, nil
 end
 if held > seq then return { 2, seq, "", 0, "" } end
@@ -34,17 +37,11 @@ end
 
 if not sizes then
   -- The first write, or the first again: what an older meta left behind does not belong to it.
-  if seq == 0 then redis.call("DEL", text, reasoning, facts, blocks) end
-  sizes = string.format("%d %d %d %d", redis.call("STRLEN", text), redis.call("STRLEN", reasoning),
-    redis.call("LLEN", facts), redis.call("HLEN", blocks))
+  redis.call("DEL", text, reasoning, facts, blocks)
+  sizes = "0 0 0 0"
 end
 local texts, reasonings, items, views = string.match(sizes, "^(%d+) (%d+) (%d+) (%d+)$")
 texts, reasonings, items, views = tonumber(texts), tonumber(reasonings), tonumber(items), tonumber(views)
-local is_whole = true
-if #ARGV == 1 then
-  is_whole = redis.call("STRLEN", text) == texts and redis.call("STRLEN", reasoning) == reasonings
-    and redis.call("LLEN", facts) == items and redis.call("HLEN", blocks) == views
-end
 
 local cursor = ""
 for i = 2, #ARGV, 2 do
@@ -56,18 +53,14 @@ for i = 2, #ARGV, 2 do
     cursor = redis.call("XADD", log, "*", "h", header, "x", payload)
     if is_view then
       views = views + redis.call("HSET", blocks, index, payload)
-      is_whole = redis.call("HLEN", blocks) == views and is_whole
       redis.call("HSET", meta, "newest", index)
     else
       if kind == "t" then
-        texts = texts + #payload
-        is_whole = redis.call("APPEND", text, payload) == texts and is_whole
+        texts = redis.call("APPEND", text, payload)
       elseif kind == "r" then
-        reasonings = reasonings + #payload
-        is_whole = redis.call("APPEND", reasoning, payload) == reasonings and is_whole
+        reasonings = redis.call("APPEND", reasoning, payload)
       else
-        items = items + 1
-        is_whole = redis.call("RPUSH", facts, payload) == items and is_whole
+        items = redis.call("RPUSH", facts, payload)
       end
       seq = entry_seq
     end
@@ -80,13 +73,10 @@ sizes = string.format("%d %d %d %d", texts, reasonings, items, views)
 redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + tonumber(lease),
   "cursor", cursor, "sizes", sizes)
 redis.call("PEXPIRE", log, retention)
-if not is_whole then
-  redis.call("HSET", meta, "broken", 1)
-  return { 2, -1, "", 0, "" }
-end
 if terminal == "1" then
   redis.call("HSET", meta, "ended", 1)
-  for i = 2, 6 do redis.call("PEXPIRE", KEYS[i], retention) end
+  redis.call("PEXPIRE", meta, retention)
+  redis.call("UNLINK", text, reasoning, facts, blocks)
   redis.call("XTRIM", log, "MINID", "~", now - tonumber(retention))
 end
 return { 0, seq, cursor, tonumber(known[4] or 0), known[5] or "" }

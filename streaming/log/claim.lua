@@ -9,10 +9,13 @@ local attempt, seq, state = tonumber(known[1] or 0), tonumber(known[2] or 0), kn
 local cancel_at, cancel_by = tonumber(known[6] or 0), known[7] or ""
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if known[5] or tonumber(known[4] or 0) > now then
+local left, lease_ms = tonumber(known[4] or 0) - now, tonumber(ARGV[2])
+-- A lease that runs for longer than leases do was given before the clock stepped back: its driver's next renewal
+-- sets it right, so one that stays so has none.
+if known[5] or (left > 0 and left <= 2 * lease_ms) then
   return { 0, attempt, seq, state, cancel_at, cancel_by }
 end
 attempt = math.max(attempt, tonumber(ARGV[1])) + 1
-redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + tonumber(ARGV[2]))
+redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + lease_ms)
 redis.call("PEXPIRE", meta, ARGV[3])
 return { 1, attempt, seq, state, cancel_at, cancel_by }

@@ -23,6 +23,7 @@ from streaming.events import (
     view_from_dict,
     view_to_dict,
 )
+from streaming.frames import cursor_key
 from streaming.lifecycle import TERMINAL
 from streaming.log.ports import CancelRequest, Entry, Kind, Logged, Ref
 from streaming.snapshot import Block, Snapshot, fold, requested
@@ -57,7 +58,9 @@ def header(entry: Entry) -> str:
 
 def entry_from_log(head: str, payload: str) -> Entry:
     number, attempt, seq, kind, *index = head.split(" ")
-    return Entry(int(number), int(attempt), int(seq), _KINDS[kind], payload, int(index[0]) if index else 0)
+    return Entry(
+        int(number), int(attempt), int(seq), _KINDS.get(kind, Kind.UNKNOWN), payload, int(index[0]) if index else 0
+    )
 
 
 def at_of(cursor: str) -> int:
@@ -76,6 +79,15 @@ def position_of(newest: str | None, now: int) -> str:
     if newest is not None and at_of(newest) > now - QUIET_MS:
         return newest
     return f"{now - 1}-0"
+
+
+def is_to_come(cursor: str, position: str, now: int) -> bool:
+    """
+    Say whether a log at `position`, at `now` by its clock, cannot have given this cursor yet.
+
+    The clock may have stepped back since its newest entry was written.
+    """
+    return cursor_key(cursor) > cursor_key(position) and at_of(cursor) > now
 
 
 def event_of(gen: str, logged: Logged) -> Event:

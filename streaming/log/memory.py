@@ -76,7 +76,7 @@ class MemoryLog:
 
     async def claim(self, ref: Ref, known_attempt: int) -> Claim:
         meta = self._metas.setdefault(ref, _Meta())
-        granted = not meta.ended and meta.lease <= self._clock()
+        granted = not meta.ended and not Lease(meta.state, meta.attempt, meta.lease, self._clock()).runs
         if granted:
             meta.attempt = max(meta.attempt, known_attempt) + 1
             meta.lease = self._clock() + LEASE_MS
@@ -109,8 +109,8 @@ class MemoryLog:
 
     async def snapshot(self, conversation: str, refs: Sequence[Ref]) -> LogSnapshot:
         cursor, _ = await self.position(conversation)
-        known = {ref.number: snapshot_of(ref, _stored(self._metas[ref])) for ref in refs if ref in self._metas}
-        return LogSnapshot(cursor, known)
+        metas = {ref: meta for ref in refs if (meta := self._metas.get(ref)) and not meta.ended}
+        return LogSnapshot(cursor, {ref.number: snapshot_of(ref, _stored(meta)) for ref, meta in metas.items()})
 
     async def leases(self, refs: Sequence[Ref]) -> list[Lease | None]:
         metas = [self._metas.get(ref) for ref in refs]

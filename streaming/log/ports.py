@@ -35,6 +35,7 @@ class Kind(StrEnum):
     FACT = "e"  # any other event, terminal ones included
     BLOCK = "b"  # a block view
     NOTICE = "n"  # a view that belongs to the conversation
+    UNKNOWN = "?"  # of a newer version than this one; readers skip it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,15 @@ class Lease:
     expires_at: int  # epoch ms, by the log's clock
     now: int  # the log's clock
 
+    @property
+    def runs(self) -> bool:
+        """
+        Does somebody drive?
+
+        A lease that runs for far longer than leases do was given before the clock stepped back, and means nothing.
+        """
+        return 0 < self.expires_at - self.now <= 2 * LEASE_MS
+
     def knows_of(self, request: CancelRequest) -> bool:
         """Say whether the driver was told of a request: it renewed its lease after it."""
         return self.expires_at - LEASE_MS > request.at
@@ -121,7 +131,12 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """State and cursor (as `position` gives it) of one moment. Generations the log does not know are absent."""
+    """
+    State and cursor (as `position` gives it) of one moment.
+
+    Absent are generations that the log does not know, that have ended, or of which a part was lost that
+    their driver has not written again yet.
+    """
 
     cursor: str
     generations: Mapping[int, Snapshot]  # by number
@@ -142,7 +157,8 @@ class Log(Protocol):
         Append each batch atomically, all in one round trip; answers stand in the batches' order.
 
         An answer is Fenced, LogLost or LogUnavailable where that batch was refused; nothing of a
-        refused batch was written. Entries the log already holds are skipped.
+        refused batch was written. Entries the log already holds are skipped. With the terminal event the
+        generation's snapshot goes: by then the database has the answer.
 
         Raises:
             LogUnavailable: the round trip failed; each batch may or may not have been written.

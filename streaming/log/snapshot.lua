@@ -1,8 +1,8 @@
 -- Read generations and the log's newest cursor in one step.
 --
 -- KEYS  1 log, then for each generation: meta, text, reasoning, facts, blocks
--- Returns {newest id or "", now in ms, generation, …}; a generation is {} when unknown, or when a part of it was
---       lost that its driver has not written again yet (append.lua says how that is known), else
+-- Returns {newest id or "", now in ms, generation, …}; a generation is {} when unknown, ended, or when a part of
+--       it was lost that its driver has not written again yet (append.lua says how that is known), else
 --       {attempt, seq, newest block index or -1, text, reasoning, {fact, …}, {index, view, …}, cancel_at,
 --       cancel_by}; cancel_at is 0 without a request
 local info = redis.pcall("XINFO", "STREAM", KEYS[1])
@@ -15,11 +15,11 @@ end
 local time = redis.call("TIME")
 local answer = { newest, time[1] * 1000 + math.floor(time[2] / 1000) }
 for i = 2, #KEYS, 5 do
-  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "newest", "cancel_at", "cancel_by", "sizes")
+  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "newest", "cancel_at", "cancel_by", "sizes", "ended")
   local text, reasoning = redis.call("GET", KEYS[i + 1]) or "", redis.call("GET", KEYS[i + 2]) or ""
   local facts, blocks = redis.call("LRANGE", KEYS[i + 3], 0, -1), redis.call("HGETALL", KEYS[i + 4])
   local sizes = string.format("%d %d %d %d", #text, #reasoning, #facts, #blocks / 2)
-  if (meta[2] or meta[4]) and (meta[6] or sizes) == sizes then
+  if (meta[2] or meta[4]) and (meta[6] or sizes) == sizes and not meta[7] then
     answer[#answer + 1] = {
       tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or -1),
       text, reasoning, facts, blocks, tonumber(meta[4] or 0), meta[5] or "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from statistics import quantiles
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 
 from chatapp.models import Generation
 from chatapp.store import DjangoStore
-from chatapp.wiring import Worker, offer
-from streaming.events import Start, TextDelta
+from chatapp.wiring import Worker, offer, web
+from streaming.events import Done, Start, TextDelta
 from streaming.snapshot import snapshot_to_dict
 from tests.chatapp.conftest import say
 from tests.chatapp.listening import events_until_the_end, folded, over_ndjson
+from tests.chatapp.making import a_whole_answer
 from tests.chatapp.people import Person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
@@ -74,6 +76,23 @@ async def test_an_ended_answer_is_its_fold(guest: Person, worker: Worker) -> Non
     expected = {**snapshot_to_dict(heard), "number": 1, "continues": None, "place": None}
     # The row keeps no count of renderings: of an ended answer everything is rendered.
     assert {**known, "rendered_seq": 0} == {**expected, "rendered_seq": 0}
+
+
+async def test_an_answer_that_ends_while_it_is_read_is_told_by_its_row(
+    guest: Person, running: Callable[[Person], Awaitable[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gen = await running(guest)
+    path = f"/api/conversations/{(await Generation.objects.aget(pk=gen)).conversation_id}"
+    snapshot = web().log.snapshot
+
+    async def after_the_end(*args: Any) -> Any:
+        assert await DjangoStore(offer).finish(gen, 1, a_whole_answer(gen, text="Good"))
+        await say(gen, Done("stop", "0" * 64, 4), after=2)
+        return await snapshot(*args)
+
+    monkeypatch.setattr(web().log, "snapshot", after_the_end)
+    known = only(await guest.sync(path))
+    assert (known["state"], known["text"]) == ("completed", "Good")
 
 
 async def test_from_any_moment_sync_and_the_rest_give_the_whole(guest: Person, worker: Worker) -> None:

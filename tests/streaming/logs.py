@@ -78,3 +78,7 @@ async def folded(log: Log, ref: Ref) -> Snapshot:
 
 async def stored(log: Log, ref: Ref) -> Snapshot:
     return (await log.snapshot(ref.conversation, [ref])).generations[ref.number]
+
+
+async def absent(log: Log, ref: Ref) -> bool:
+    return (await log.snapshot(ref.conversation, [ref])).generations == {}

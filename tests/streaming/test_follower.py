@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,31 +15,19 @@ from hypothesis import strategies as st
 
 from streaming import follower as follower_module
 from streaming import tailer as tailer_module
-from streaming.events import TextDelta, event_from_dict
-from streaming.follower import MAX_BEHIND_BYTES, Follower, Frame
+from streaming.events import TextDelta
+from streaming.follower import MAX_BEHIND_BYTES, Follower
 from streaming.lifecycle import State
 from streaming.log.codec import turn_notice
 from streaming.log.memory import MemoryLog
 from streaming.log.ports import RETENTION_MS, Log, Ref
 from streaming.log.redis import RedisLog
-from streaming.snapshot import Snapshot, fold
+from streaming.snapshot import Snapshot
 from streaming.tailer import Tailer
 from tests.streaming.fakes import until
 from tests.streaming.logs import DONE, START, Writer, claimed, new_ref, texts, write
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 10_000_000
-        self.ticking = itertools.count()
-
-    def __call__(self) -> int:
-        return self.now + next(self.ticking)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.streaming.process import Clock
+from tests.streaming.reader import Reader, reading, tailing
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -52,62 +39,10 @@ async def log(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Log
     await made.close()
 
 
-@contextlib.asynccontextmanager
-async def tailing(log: Log) -> AsyncIterator[Tailer]:
-    tailer = Tailer(log)
-    running = asyncio.create_task(tailer.run())
-    yield tailer
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-
-
 @pytest.fixture
 async def tailer(log: Log) -> AsyncIterator[Tailer]:
     async with tailing(log) as made:
         yield made
-
-
-class Reader:
-    """A page as far as a follower can tell: folds what it is sent."""
-
-    def __init__(self, ref: Ref) -> None:
-        self.snapshot = Snapshot(ref.gen)
-        self.frames: list[dict[str, Any]] = []
-        self.cursor = ""
-
-    def apply(self, frame: Frame) -> None:
-        data = json.loads(frame.text)
-        self.frames.append(data)
-        self.cursor = data.get("cursor", self.cursor)
-        for event in data.get("events", ()):
-            if event["type"] not in ("block", "turn") and event["gen"] == self.snapshot.gen:
-                self.snapshot = fold(self.snapshot, event_from_dict(event))
-        for known in data.get("generations", ()):
-            if known["gen"] == self.snapshot.gen:
-                self.snapshot = replace(self.snapshot, text=known["text"], seq=known["seq"], state=known["state"])
-
-    @property
-    def types(self) -> list[str]:
-        return [frame["type"] for frame in self.frames]
-
-
-@contextlib.asynccontextmanager
-async def reading(tailer: Tailer, log: Log, ref: Ref, cursor: str = "", **options: Any) -> AsyncIterator[Reader]:
-    reader = Reader(ref)
-    cursor = cursor or (await log.position(ref.conversation))[0]
-
-    async def read() -> None:
-        async with Follower(tailer, log, ref.conversation, cursor, {ref.number: ref.gen}, **options) as follower:
-            async for frame in follower.frames():
-                reader.apply(frame)
-
-    task = asyncio.create_task(read())
-    try:
-        yield reader
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_a_follower_sees_what_is_written_while_it_reads(log: Log, tailer: Tailer) -> None:
@@ -163,7 +98,7 @@ async def test_a_cursor_older_than_the_log_keeps_is_told_to_sync(tailer: Tailer,
     ref = new_ref()
     writer = await claimed(log, ref)
     await write(log, writer.batch(START))
-    clock.now += RETENTION_MS
+    clock.offset += RETENTION_MS
     async with reading(tailer, log, ref, "1000-0") as reader:
         await until(lambda: reader.types == ["resync"])
 
@@ -171,7 +106,7 @@ async def test_a_cursor_older_than_the_log_keeps_is_told_to_sync(tailer: Tailer,
 async def test_a_reader_ahead_of_the_tailer_is_served(log: Log, tailer: Tailer, clock: Clock) -> None:
     ref = new_ref()
     async with reading(tailer, log, ref):
-        clock.now += 10
+        clock.offset += 10
         later, _ = await log.position(ref.conversation)
         async with reading(tailer, log, ref, later) as reader:
             await write(log, (await claimed(log, ref)).batch(START))

@@ -8,13 +8,13 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.errors import Fenced, LogUnavailable
+from streaming.errors import Fenced, LogLost, LogUnavailable
 from streaming.events import BlockView, Done, ReasoningDelta, Start, TextDelta, ToolDelta
 from streaming.journal import Journal
 from streaming.log.codec import body_of
 from streaming.log.memory import MemoryLog
 from streaming.log.ports import Appended, Kind
-from tests.streaming.logs import START, new_ref
+from tests.streaming.logs import START, folded, new_ref
 
 WORDS = st.text(alphabet="ab\n🌍é", min_size=1, max_size=5)
 SAYS = st.one_of(
@@ -59,6 +59,19 @@ def test_a_batch_without_answer_is_taken_again_with_what_came_since() -> None:
     assert second.entries[:1] == first.entries
 
 
+def test_views_behind_the_last_event_that_is_left_are_written_again() -> None:
+    journal = Journal(new_ref(), 1)
+    journal.record(START)
+    journal.record(TextDelta("a"))
+    journal.show(0, "<p>a</p>", sealed=True, length=1)
+    journal.take()
+    journal.settle(Appended("1-0", 2, None))
+    journal.record(TextDelta("b"))
+    journal.take()
+    journal.settle(LogLost(2))
+    assert [entry.kind for entry in journal.take().entries] == [Kind.BLOCK, Kind.TEXT]
+
+
 def test_a_fenced_journal_stays_fenced() -> None:
     journal = Journal(new_ref(), 1)
     journal.record(START)
@@ -97,7 +110,6 @@ async def _live_through(says: list[tuple[object, str]]) -> None:
             journal.record(say)  # type: ignore[arg-type]
             said.append(say)
         await _round_trip(log, journal, fate)
-    journal.record(Done("stop", "0" * 64, 0))
     while not journal.settled:
         await _round_trip(log, journal, "written")
     snapshot = (await log.snapshot(ref.conversation, [ref])).generations[ref.number]
@@ -107,7 +119,12 @@ async def _live_through(says: list[tuple[object, str]]) -> None:
     assert "".join(tool.arguments for tool in snapshot.tools) == "".join(
         body.arguments for body in said if isinstance(body, ToolDelta)
     )
-    assert snapshot.blocks == (() if not shown else snapshot.blocks[:1])
+    assert [block.html for block in snapshot.blocks] == [f"<p>{shown - 1}</p>"] * bool(shown)
+    assert snapshot == await folded(log, ref)
+    journal.record(Done("stop", "0" * 64, 0))
+    while not journal.settled:
+        await _round_trip(log, journal, "written")
+    assert log._metas[ref].ended
     assert [event.seq for event in journal.events()] == list(range(1, journal.seq + 1))
 
 

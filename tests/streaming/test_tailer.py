@@ -1,0 +1,55 @@
+"""One blocking read for all readers of a process: who comes, who goes, and what no reader may stumble over."""
+
+from __future__ import annotations
+
+import asyncio
+
+from streaming.follower import Follower
+from streaming.log.memory import MemoryLog
+from streaming.log.redis import RedisLog, log_key
+from tests.streaming.fakes import until
+from tests.streaming.logs import START, claimed, new_ref, stored, texts, write
+from tests.streaming.process import Clock
+from tests.streaming.reader import reading, tailing
+
+
+async def test_a_reader_that_leaves_while_it_joins_leaves_nothing_behind(clock: Clock) -> None:
+    """It waits there until the blocking read under way has been interrupted."""
+    log = MemoryLog(clock)
+    async with tailing(log) as tailer, reading(tailer, log, new_ref()):
+        await until(lambda: tailer._reading_version is not None)
+        tailer._tail.interrupt = forever  # type: ignore[method-assign]
+        ref = new_ref()
+        follower = Follower(tailer, log, ref.conversation, (await log.position(ref.conversation))[0], {1: ref.gen})
+        joining = asyncio.create_task(follower.__aenter__())
+        await until(lambda: ref.conversation in tailer._watched)
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+        assert ref.conversation not in tailer._watched
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_an_entry_of_a_newer_version_stops_no_reader(redis_url: str) -> None:
+    log, ref = RedisLog.connect(redis_url), new_ref()
+    async with tailing(log) as tailer, reading(tailer, log, ref) as reader:
+        writer = await claimed(log, ref)
+        await write(log, writer.batch(START, *texts("a")))
+        await log._client.xadd(log_key(ref.conversation), {"h": "1 1 9 z", "x": "?"})
+        await write(log, writer.batch(*texts("b")))
+        await until(lambda: reader.snapshot.text == "ab")
+    await log.close()
+
+
+async def test_a_reader_is_served_though_the_logs_clock_stepped_back(clock: Clock) -> None:
+    log, ref = MemoryLog(clock), new_ref()
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START, *texts("a")))
+    newest, _ = await log.position(ref.conversation)
+    clock.offset -= 60_000
+    async with tailing(log) as tailer, reading(tailer, log, ref, newest) as reader:
+        reader.snapshot = await stored(log, ref)  # It has synced.
+        await write(log, writer.batch(*texts("b")))
+        await until(lambda: reader.snapshot.text == "ab")
