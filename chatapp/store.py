@@ -21,8 +21,6 @@ from streaming.log.ports import Ref
 from streaming.store import Job, Live, Outcome
 
 _LIVE = sorted(LIVE)
-# Several leases long, so that every dead driver is found within it.
-JUST_NOW = timedelta(minutes=2)
 
 
 class Instructions(Protocol):
@@ -53,8 +51,8 @@ class DjangoStore:
     async def ended(self, gen: str) -> Outcome | None:
         return await in_database(_ended, gen)
 
-    async def live(self) -> list[Live]:
-        return await in_database(_live)
+    async def live(self, ended_within_ms: int) -> list[Live]:
+        return await in_database(_live, ended_within_ms)
 
     def _job(self, gen: str) -> Job | None:
         row = Generation.objects.filter(pk=gen).select_related("turn", "pane", "conversation").first()
@@ -111,7 +109,7 @@ def _chain(pk: uuid.UUID, known: Mapping[uuid.UUID, _Answer]) -> list[str]:
 
 
 def _begin(gen: str, attempt: int) -> bool:
-    mine = Generation.objects.filter(pk=gen, attempt__lte=attempt, state__in=_LIVE)
+    mine = Generation.objects.filter(pk=gen, attempt__lt=attempt, state__in=_LIVE)
     return bool(mine.update(attempt=attempt, state=State.RUNNING))
 
 
@@ -129,13 +127,8 @@ def _ended(gen: str) -> Outcome | None:
     return None if archive is None else Outcome(snapshot_of(archive.generation), archive.events())
 
 
-def _live() -> list[Live]:
-    """
-    List what needs a look: the live ones, and those that ended just now.
-
-    A driver may die between the commit and the terminal event; the reaper then writes it to the log.
-    """
-    needs_look = Q(state__in=_LIVE) | Q(ended_at__gte=now() - JUST_NOW)
+def _live(ended_within_ms: int) -> list[Live]:
+    needs_look = Q(state__in=_LIVE) | Q(ended_at__gte=now() - timedelta(milliseconds=ended_within_ms))
     rows = Generation.objects.filter(needs_look).order_by("queued_at", "number")
     columns = ("conversation_id", "number", "pk", "state", "attempt", "queued_at")
     return [

@@ -136,8 +136,13 @@ class Appender:
         for one, answer in zip(opened, answers, strict=True):
             one.journal.settle(answer)
             one.written_at = now
-            self._tell(one)
-        return not any(isinstance(answer, LogUnavailable) for answer in answers)
+            if isinstance(answer, LogUnavailable):
+                # Something is wrong with this one's keys; its neighbours do not wait for it.
+                logger.warning("generation %s: %s", one.journal.ref.gen, answer)
+                self._dirty[one.journal] = now + RETRY_S[-1]
+            else:
+                self._tell(one)
+        return True
 
     def _tell(self, one: _Open) -> None:
         journal = one.journal

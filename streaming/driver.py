@@ -152,6 +152,8 @@ class Driver:
         The generation is still queued: the database says so, and the log has no event of it. So when
         this process must go, whoever takes the lease next begins anew, and nothing was lost.
         """
+        if self._journal.cancel is not None:
+            return True
         stopping: asyncio.Future[Any] = asyncio.create_task(self._stop.wait(), name=f"stop {self._job.ref.gen}")
         try:
             await asyncio.wait({place.granted, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -165,6 +167,10 @@ class Driver:
             return
         self._timings.mark("started_at")
         self._record(Start(self._job.model, self._job.pane, self._job.params))
+        # A driver that slept since its claim may have lost its lease; it must not call the model any more.
+        await self._appender.flush(self._journal)
+        if self._journal.fenced:
+            return
         try:
             finish = await self._call_with_retries(*prepare(self._job))
         except UpstreamError as exc:
@@ -182,6 +188,8 @@ class Driver:
 
     async def _call_with_retries(self, upstream: Upstream, request: ChatRequest) -> FinishChunk | None:
         for attempt in range(RETRIES + 1):
+            if self._stop.is_set():
+                return None
             call = upstream.call(request)
             try:
                 return await self._call(call)
@@ -241,9 +249,9 @@ class Driver:
                 self._content(ReasoningDelta(_valid(text)))
             case ToolChunk(call=call, arguments=arguments, name=name):
                 self._beside.append(arguments)
-                self._content(ToolDelta(call, _valid(arguments), name))
+                self._content(ToolDelta(_valid(call), _valid(arguments), None if name is None else _valid(name)))
             case ToolCompleteChunk(call=call, name=name, arguments=arguments):
-                self._content(ToolComplete(call, name, _valid(arguments)))
+                self._content(ToolComplete(_valid(call), _valid(name), _valid(arguments)))
             case UsageChunk():
                 self._usage = chunk
             case FinishChunk():
@@ -370,7 +378,12 @@ class Driver:
 
 
 def _valid(text: str) -> str:
-    """Join surrogate halves and replace lone ones: one of them would stop the log for every generation."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    """
+    Join surrogate halves and replace lone ones, and NUL.
+
+    One lone half would stop the log for every generation; PostgreSQL would refuse a NUL for ever. Adapters see
+    to both; this stands where everything comes through.
+    """
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "\ufffd")

@@ -13,13 +13,19 @@ from streaming.driver import Driver, Prepare, Queue
 from streaming.errors import LogUnavailable
 from streaming.journal import Journal
 from streaming.lifecycle import TERMINAL, State
-from streaming.log.ports import LEASE_MS, Lease, Log
+from streaming.log.ports import LEASE_MS, RETENTION_MS, Lease, Log
 from streaming.store import Job, Live, Store
 from streaming.takeover import settle
 from streaming.upstream.turns import AtOnce
 
 logger = logging.getLogger(__name__)
 
+# Who ended so recently may have died before the log had the end. A longer look, as far back as logs are kept,
+# finds what ended while the log was away for long.
+ENDED_MS = 2 * 60_000
+LONG_LOOK_MS = 60_000
+# Taking over reads whole answers; more at once would hold up the streams of this process.
+TAKEOVERS = 4
 # Together with a lease, and with jitter, below the 12 s in which followers are to know that a driver is lost.
 REAP_S = 1.5
 # A task message that has not led to a claim by now may be lost: send it again, ever more rarely.
@@ -35,7 +41,7 @@ class Runtime:
     """
     Hosts the drivers of one process on one event loop.
 
-    `dispatch` sends a generation to the queue again; it must not block. `queue` gives a job its place
+    `dispatch` finds a worker for a generation that none has claimed; it must not block. `queue` gives a job its place
     among those who wait for its model.
     """
 
@@ -59,8 +65,11 @@ class Runtime:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
+        self._sent_back: set[str] = set()
         self._watch = Watch()
         self._taking: set[asyncio.Task[None]] = set()
+        self._settling = asyncio.Semaphore(TAKEOVERS)
+        self._long_look_at = 0
 
     async def run(self) -> None:
         """Serve until cancelled. `drive` works only meanwhile."""
@@ -72,17 +81,25 @@ class Runtime:
         """
         Drive a generation to its end, or end or repair one whose driver is gone.
 
-        Gives False at once when it is not this process's turn: unknown, held by another, ended, draining.
+        Gives False at once when it is not this process's turn: unknown, held by another, ended. While draining
+        it is dispatched again, once.
         """
-        if self._draining or gen in self._drivers:
+        if gen in self._drivers:
             return False
         job = await self._store.job(gen)
         if job is None:
             return False
+        if self._draining:
+            if gen not in self._sent_back:
+                self._sent_back.add(gen)
+                self._dispatch(gen)
+            return False
         claim = await self._log.claim(job.ref, job.attempt)
         if not claim.granted:
             return False
-        if not await settle(self._log, self._store, job, claim, self._clock):
+        async with self._settling:
+            settled = await settle(self._log, self._store, job, claim, self._clock)
+        if not settled:
             journal = Journal(job.ref, claim.attempt)
             journal.cancel = claim.cancel
             await self._host(job, journal)
@@ -132,11 +149,14 @@ class Runtime:
                 await self._look_for_the_lost()
             except LogUnavailable:
                 self._watch.quiet(self._clock())
+                self._long_look_at = 0
             except Exception:
                 logger.exception("the reaper failed; it looks again in %s s", REAP_S)
 
     async def _look_for_the_lost(self) -> None:
-        listed = await self._store.live()
+        now = self._clock()
+        is_long = now >= self._long_look_at
+        listed = await self._store.live(RETENTION_MS if is_long else ENDED_MS)
         await self._let_go_of_the_deleted({one.ref.gen for one in listed})
         live = [one for one in listed if one.ref.gen not in self._drivers]
         leases = await self._log.leases([one.ref for one in live])
@@ -148,6 +168,8 @@ class Runtime:
                 task = asyncio.create_task(self._take_over(one), name=f"take over {one.ref.gen}")
                 self._taking.add(task)
                 task.add_done_callback(self._taking.discard)
+        if is_long:
+            self._long_look_at = now + LONG_LOOK_MS
 
     async def _let_go_of_the_deleted(self, listed: set[str]) -> None:
         """Whoever deletes fences the driver at once. This finds it where Redis was away, or a row went otherwise."""
@@ -196,23 +218,22 @@ class Watch:
         return [(one, todo) for one, todo in judged if todo is not None]
 
     def _judge(self, one: Live, lease: Lease | None, now: int) -> Todo | None:
-        held = lease is not None and lease.expires_at > lease.now
-        over = lease is not None and lease.state in TERMINAL
-        if held or over:
+        if lease is not None and (lease.runs or lease.state in TERMINAL):
             return None
         if one.state in TERMINAL:
             # Committed, and the log does not say so. A log that is gone needs no end: readers sync.
             return Todo.TAKE if lease is not None else None
         if one.state is State.QUEUED and (lease is None or lease.attempt == 0):
             return self._judge_queued(one, now)
-        if lease is not None:
+        if lease is not None and lease.expires_at <= lease.now:
             return Todo.TAKE
-        # The log vanished. Its driver, if it lives, writes it again within its lease.
+        # The log vanished, or its clock stepped back. Its driver, if it lives, sets it right within its lease.
         since = self._unknown_since.setdefault(one.ref.gen, now)
         return Todo.TAKE if now - since > LEASE_MS else None
 
     def _judge_queued(self, one: Live, now: int) -> Todo | None:
-        due = self._dispatch_at.setdefault(one.ref.gen, one.queued_at + UNCLAIMED_MS)
+        # Another machine's clock wrote `queued_at`; it may be ahead of ours.
+        due = self._dispatch_at.setdefault(one.ref.gen, min(one.queued_at, now) + UNCLAIMED_MS)
         if now < due:
             return None
         waited = now - one.queued_at

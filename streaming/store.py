@@ -56,9 +56,10 @@ class Store(Protocol):
 
     async def begin(self, gen: str, attempt: int) -> bool:
         """
-        Record that `attempt` drives now, state running. False when the database knows a newer one or the end.
+        Record that `attempt` drives now, state running. True once for each attempt.
 
-        Repeating it for the same attempt is harmless.
+        False when the database knows this one, a newer one or the end: where the log lost a generation that
+        waited, two drivers may hold the same attempt, and only one of them may call the model.
         """
         ...
 
@@ -74,6 +75,10 @@ class Store(Protocol):
         """Give the committed end, or None while there is none. For repairing a log that misses it."""
         ...
 
-    async def live(self) -> list[Live]:
-        """List every generation without a committed end, and those that ended in the last two minutes."""
+    async def live(self, ended_within_ms: int) -> list[Live]:
+        """
+        List what needs a look: every generation without a committed end, and those that ended just now.
+
+        A driver may die between the commit and the terminal event; the reaper then writes it to the log.
+        """
         ...

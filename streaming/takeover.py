@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = LEASE_MS / 1000
 _RETRY_S = (0.05, 0.2, 0.5, 1.0, 2.0)
-# Far beyond any answer's number of entries; a log is trimmed by age, not by length.
-_ALL = 1_000_000
+# So many entries are read at a time: others' streams go on in between.
+_PAGE = 2_000
 _END_OF_TIME = f"{10**14}-0"
 
 
@@ -115,11 +115,21 @@ async def end_lost(log: Log, store: Store, refs: Sequence[Ref], clock: Callable[
 
 
 async def repair(log: Log, job: Job, claim: Claim, outcome: Outcome) -> None:
-    """Write a committed generation to the log again. What the log already holds is skipped there."""
-    journal = Journal(job.ref, claim.attempt)
-    for event in events_of(outcome.events):
-        journal.record(event.body)
-        journal.take()  # Closes the delta, so that each event keeps its own seq.
+    """
+    Write what the log misses of a committed generation.
+
+    An archive that was told again from a snapshot is numbered otherwise than the log was, so of that
+    only the end fits. Whoever had not read all before it syncs: the end says how long the text is.
+    """
+    events = list(events_of(outcome.events))
+    if claim.seq >= len(events) or (claim.seq and outcome.snapshot.seq != len(events)):
+        journal = Journal(job.ref, claim.attempt, claim.seq, claim.state)
+        journal.record(events[-1].body)
+    else:
+        journal = Journal(job.ref, claim.attempt)
+        for event in events:
+            journal.record(event.body)
+            journal.take()  # Closes the delta, so that each event keeps its own seq.
     await _write(log, journal)
 
 
@@ -147,19 +157,19 @@ async def _left(log: Log, job: Job) -> _Left:
 
 async def _without_driver(log: Log, refs: Sequence[Ref]) -> list[Ref]:
     leases = zip(refs, await log.leases(refs), strict=True)
-    return [
-        ref for ref, lease in leases if lease is None or (lease.expires_at <= lease.now and lease.state not in TERMINAL)
-    ]
+    return [ref for ref, lease in leases if lease is None or not (lease.runs or lease.state in TERMINAL)]
 
 
 async def _events(log: Log, job: Job) -> list[Event]:
     """Read the events that are whole from the first on. What a driver had to write again is there twice."""
-    logged = await log.range(job.ref.conversation, START_CURSOR, _END_OF_TIME, _ALL)
     events: list[Event] = []
-    for one in logged:
-        entry = one.entry
-        if entry.number == job.ref.number and entry.kind is not Kind.BLOCK and entry.seq == len(events) + 1:
-            events.append(event_of(job.ref.gen, one))
+    cursor = START_CURSOR
+    while logged := await log.range(job.ref.conversation, cursor, _END_OF_TIME, _PAGE):
+        cursor = logged[-1].cursor
+        for one in logged:
+            entry = one.entry
+            if entry.number == job.ref.number and entry.kind is not Kind.BLOCK and entry.seq == len(events) + 1:
+                events.append(event_of(job.ref.gen, one))
     return events
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import uuid
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -13,7 +14,7 @@ from django.utils.timezone import now
 
 from chatapp.history import CUT_MARK
 from chatapp.models import EventArchive, Generation
-from chatapp.store import JUST_NOW, DjangoStore
+from chatapp.store import DjangoStore
 from streaming.events import Cancelled, Error, Start, TextDelta
 from streaming.lifecycle import State
 from streaming.store import Job, Outcome
@@ -74,9 +75,8 @@ async def test_the_first_attempt_begins(store: DjangoStore, gen: str) -> None:
     assert (await row(gen)).state == State.RUNNING
 
 
-async def test_beginning_the_same_attempt_again_is_harmless(store: DjangoStore, gen: str) -> None:
-    await store.begin(gen, 1)
-    assert await store.begin(gen, 1)
+async def test_of_two_drivers_with_one_attempt_only_one_begins(store: DjangoStore, gen: str) -> None:
+    assert sorted(await asyncio.gather(*(store.begin(gen, 1) for _ in range(4)))) == [False, False, False, True]
 
 
 async def test_an_older_attempt_may_not_begin(store: DjangoStore, gen: str) -> None:
@@ -166,18 +166,19 @@ async def test_an_end_without_blocks_is_rendered_later(store: DjangoStore, gen: 
 async def test_what_ended_long_ago_is_not_listed_as_live(store: DjangoStore, gen: str) -> None:
     ended = str((await sync_to_async(a_generation)(await a_turn_after(gen))).pk)
     await store.finish(ended, 1, a_whole_answer(ended))
-    await Generation.objects.filter(pk=ended).aupdate(ended_at=now() - 2 * JUST_NOW)
-    assert [one.ref.gen for one in await store.live()] == [gen]
+    await Generation.objects.filter(pk=ended).aupdate(ended_at=now() - timedelta(minutes=3))
+    assert [one.ref.gen for one in await store.live(120_000)] == [gen]
+    assert [one.ref.gen for one in await store.live(240_000)] == [gen, ended]
 
 
 async def test_what_ended_just_now_is_listed_with_its_end(store: DjangoStore, gen: str) -> None:
     await store.finish(gen, 1, a_whole_answer(gen))
-    assert [one.state for one in await store.live()] == [State.COMPLETED]
+    assert [one.state for one in await store.live(1_000)] == [State.COMPLETED]
 
 
 async def test_live_generations_come_oldest_first(store: DjangoStore, gen: str) -> None:
     later = str((await sync_to_async(a_generation)(await a_turn_after(gen))).pk)
-    assert [one.ref.gen for one in await store.live()] == [gen, later]
+    assert [one.ref.gen for one in await store.live(1_000)] == [gen, later]
 
 
 async def a_turn_after(gen: str, prompt: str = "And then?"):  # type: ignore[no-untyped-def]

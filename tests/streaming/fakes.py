@@ -27,7 +27,9 @@ class MemoryStore:
 
     jobs: dict[str, Job] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    ended_at: dict[str, int] = field(default_factory=dict)  # epoch ms; just now, where a test says nothing
     before_finish: Callable[[], Any] | None = None
+    clock: Callable[[], int] = lambda: 0
 
     def add(self, job: Job) -> Job:
         self.jobs[job.ref.gen] = job
@@ -38,7 +40,7 @@ class MemoryStore:
 
     async def begin(self, gen: str, attempt: int) -> bool:
         known = self.jobs[gen]
-        if known.state in TERMINAL or known.attempt > attempt:
+        if known.state in TERMINAL or known.attempt >= attempt:
             return False
         self.jobs[gen] = replace(known, state=State.RUNNING, attempt=attempt)
         return True
@@ -58,8 +60,10 @@ class MemoryStore:
     async def ended(self, gen: str) -> Outcome | None:
         return self.outcomes.get(gen)
 
-    async def live(self) -> list[Live]:
-        return [Live(one.ref, one.state, one.attempt, one.queued_at) for one in self.jobs.values()]
+    async def live(self, ended_within_ms: int) -> list[Live]:
+        since = self.clock() - ended_within_ms
+        listed = (one for one in self.jobs.values() if self.ended_at.get(one.ref.gen, since) >= since)
+        return [Live(one.ref, one.state, one.attempt, one.queued_at) for one in listed]
 
 
 class LedCall:

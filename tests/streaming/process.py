@@ -33,7 +33,7 @@ class Process:
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self.log, self.clock = log, clock
-        self.store = MemoryStore()
+        self.store = MemoryStore(clock=clock)
         self.upstream = LedUpstream()
         self.dispatched: list[str] = []
         self.runtime = Runtime(log, self.store, self.upstream.prepare, self.dispatched.append, clock)

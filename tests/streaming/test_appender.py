@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from streaming.appender import BATCHES_A_SECOND, Appender
+from streaming.appender import BATCHES_A_SECOND, RETRY_S, Appender
+from streaming.errors import LogUnavailable
 from streaming.events import TextDelta
 from streaming.journal import Journal
 from streaming.log.memory import MemoryLog
@@ -73,3 +74,20 @@ async def test_a_flush_does_not_wait_for_its_turn(log: MemoryLog, appender: Appe
     appender.write(journal)
     await appender.flush(journal)
     assert deltas(log, journal) == ["a"]
+
+
+async def test_a_generation_that_the_log_refuses_holds_up_no_other(log: MemoryLog, appender: Appender) -> None:
+    refused, other = await opened(log, appender), await opened(log, appender)
+    append = log._append
+    log._append = lambda batch: LogUnavailable("wrong type") if batch.ref == refused.ref else append(batch)  # type: ignore[method-assign]
+    for journal in (refused, other):
+        journal.record(TextDelta("a"))
+        appender.write(journal)
+    await until(lambda: other.settled)
+    for word in "bcdefg":  # Each is written long before the refused one is tried again.
+        other.record(TextDelta(word))
+        async with asyncio.timeout(RETRY_S[-1] / 2):
+            await appender.flush(other)
+    log._append = append  # type: ignore[method-assign]
+    await until(lambda: refused.settled)
+    assert (deltas(log, refused), deltas(log, other)) == (["a"], list("abcdefg"))

@@ -12,10 +12,13 @@ import pytest
 
 from streaming import driver as driver_module
 from streaming.cancel import request_cancel
+from streaming.driver import Driver
 from streaming.errors import LogUnavailable, UpstreamError
 from streaming.events import event_from_dict
+from streaming.journal import Journal
 from streaming.lifecycle import State
 from streaming.log.memory import MemoryLog
+from streaming.log.ports import LEASE_MS
 from streaming.log.redis import RedisLog
 from streaming.store import Job
 from streaming.upstream.ports import (
@@ -28,6 +31,7 @@ from streaming.upstream.ports import (
     UsageChunk,
 )
 from tests.streaming.fakes import HELLO, job, until
+from tests.streaming.logs import folded
 from tests.streaming.process import Clock, Process, serving
 
 
@@ -64,11 +68,11 @@ async def test_blocks_show_the_whole_text_at_the_end(process: Process) -> None:
     process.upstream.script = (Opened(), TextChunk("# Title\n\nSome *te"), TextChunk("xt*"), FinishChunk("stop"))
     one, driving = process.start()
     await driving
-    (known,) = (await process.log.snapshot(one.ref.conversation, [one.ref])).generations.values()
-    assert known.shown == len(known.text)
-    assert all(block.sealed for block in known.blocks)
-    assert "<em>text</em>" in known.blocks[-1].html
-    assert process.store.outcomes[one.ref.gen].snapshot.blocks == known.blocks
+    shown = await folded(process.log, one.ref)
+    assert shown.shown == len(shown.text)
+    assert all(block.sealed for block in shown.blocks)
+    assert "<em>text</em>" in shown.blocks[-1].html
+    assert process.store.outcomes[one.ref.gen].snapshot.blocks == shown.blocks
 
 
 async def test_every_kind_of_chunk_becomes_its_event(process: Process) -> None:
@@ -213,12 +217,11 @@ async def test_a_stop_that_crosses_an_end_claims_no_proof_that_it_does_not_have(
     process = Process(log, clock)
     process.upstream.never_closes = True
     async with serving(process):
-        log.away = True
         one, driving = process.start()
         await process.upstream.called.wait()
+        log.away = True
         await log.cancel(one.ref, "user")
         process.upstream.calls[0].say(error("idle_timeout"))
-        await until(lambda: process.store.jobs[one.ref.gen].state is State.RUNNING)
         log.away = False
         await driving
     cancel = process.store.outcomes[one.ref.gen].snapshot.cancel
@@ -273,9 +276,9 @@ async def test_a_stop_that_was_recorded_before_the_answers_last_text_wins_over_i
     log = AwayLog(clock)
     process = Process(log, clock)
     async with serving(process):
-        log.away = True
         one, driving = process.start()
         await process.upstream.called.wait()
+        log.away = True
         await log.cancel(one.ref, "user")
         process.upstream.calls[0].text("All of it.")
         process.upstream.calls[0].say(FinishChunk("stop"))
@@ -339,6 +342,13 @@ async def test_a_drain_lets_short_answers_finish(process: Process) -> None:
     assert (await process.snapshot(one.ref)).state is State.COMPLETED
 
 
+async def test_what_comes_during_a_drain_goes_back_to_the_queue(process: Process) -> None:
+    await process.runtime.drain(30)
+    one, driving = process.start()
+    assert not await driving
+    assert (process.dispatched, process.upstream.calls) == ([one.ref.gen], [])
+
+
 async def test_a_drain_interrupts_what_outlasts_its_grace(process: Process) -> None:
     process.upstream.script = (Opened(), TextChunk("half"))
     one, driving = process.start()
@@ -356,6 +366,38 @@ async def test_a_lone_surrogate_of_one_model_harms_no_other(process: Process) ->
     one, driving = process.start()
     await driving
     assert (await process.snapshot(one.ref)).text == "a\ufffdb"
+
+
+@pytest.mark.parametrize("name", ["f\ud800", "f\0"])
+async def test_a_tools_name_that_no_store_takes_is_made_valid(process: Process, name: str) -> None:
+    chunks = (ToolChunk(name, "{}", name), ToolCompleteChunk(name, name, "{}"))
+    process.upstream.script = (Opened(), *chunks, FinishChunk("tool_calls"))
+    one, driving = process.start()
+    await driving
+    (tool,) = (await process.snapshot(one.ref)).tools
+    assert (tool.call, tool.name) == ("f\ufffd", "f\ufffd")
+
+
+async def test_a_driver_that_slept_since_its_claim_calls_no_model(process: Process, clock: Clock) -> None:
+    one = process.store.add(job())
+    claim = await process.log.claim(one.ref, 0)
+    clock.offset += LEASE_MS
+    assert (await process.log.claim(one.ref, 0)).attempt == 2  # Another has taken it, and has not begun yet.
+    driver = Driver(one, Journal(one.ref, claim.attempt), process.runtime._appender, process.store, clock)
+    await driver.run(process.upstream.prepare)
+    assert process.upstream.calls == []
+
+
+async def test_a_stop_between_two_tries_makes_no_further_call(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module.random, "uniform", lambda *_: 3600.0)
+    process.upstream.script = [error("connect_refused", retryable=True)]
+    one, driving = process.start()
+    await until(lambda: process.upstream.calls and process.upstream.calls[0].closed)
+    await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    await driving
+    assert (len(process.upstream.calls), (await process.snapshot(one.ref)).state) == (1, State.CANCELLED)
 
 
 async def test_twenty_generations_on_a_real_redis_survive_its_restart(free_redis: Any, tmp_path: Any) -> None:

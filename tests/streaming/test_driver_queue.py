@@ -29,7 +29,7 @@ from streaming.upstream.ports import (
 from streaming.upstream.turns import Turns
 from tests.streaming.fakes import HELLO, job, until
 from tests.streaming.logs import START, Writer, write
-from tests.streaming.test_driver import Clock, Process, serving
+from tests.streaming.process import Clock, Process, serving
 
 LOST = UpstreamError("connection_lost", "What happened, and what to do.")
 
@@ -105,6 +105,38 @@ async def test_a_worker_that_must_go_leaves_the_waiting_to_others(process: Proce
     driver.interrupt()
     await driving
     assert (process.store.jobs[one.ref.gen].state, await process.events(one.ref)) == (State.QUEUED, [])
+
+
+async def test_of_two_drivers_with_one_attempt_only_one_calls_the_model(process: Process, turns: Turns) -> None:
+    """The log lost a generation that waited, and a second worker took it with the same attempt."""
+    process.upstream.script = HELLO
+    first_place = turns.ask("somebody else")
+    one, _, driving = await drive(process, turns)
+    await until(lambda: turns.waiting)
+    process.log._metas.clear()  # type: ignore[attr-defined]
+    async with serving(other := Process(process.log, process.clock)):
+        other.store = process.store
+        claim = await other.log.claim(one.ref, one.attempt)
+        second = Driver(one, Journal(one.ref, claim.attempt), other.runtime._appender, other.store, other.clock)
+        other.upstream.script = HELLO
+        await second.run(other.upstream.prepare)
+        first_place.give_back()
+        await driving
+    assert (claim.attempt, len(process.upstream.calls) + len(other.upstream.calls)) == (1, 1)
+    assert (await process.snapshot(one.ref)).text == "Hello world"
+
+
+async def test_a_stop_that_came_with_the_claim_does_not_wait_for_a_turn(process: Process, turns: Turns) -> None:
+    turns.ask("somebody else")
+    one = process.store.add(job())
+    await process.log.cancel(one.ref, "user")
+    claim = await process.log.claim(one.ref, 0)
+    journal = Journal(one.ref, claim.attempt)
+    journal.cancel = claim.cancel
+    driver = Driver(one, journal, process.runtime._appender, process.store, process.clock)
+    async with asyncio.timeout(1):  # The next renewal of the lease is further away than this.
+        await driver.run(process.upstream.prepare, lambda _: turns.ask("somebody"))
+    assert (await process.snapshot(one.ref)).state is State.CANCELLED
 
 
 async def usage_of(process: Process, *script: Any) -> Any:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
+from streaming import takeover
 from streaming.events import Event, TextDelta, event_from_dict
 from streaming.lifecycle import State
+from streaming.log.codec import event_of
 from streaming.log.ports import LEASE_MS, Ref
 from streaming.runtime import Runtime
 from streaming.snapshot import fold_all
 from streaming.store import Job
 from streaming.upstream.ports import FinishChunk, Opened, TextChunk
-from tests.streaming.fakes import job, until
+from tests.streaming.fakes import HELLO, job, until
 from tests.streaming.logs import START, Writer, write
 from tests.streaming.process import Clock, Process
 
@@ -178,3 +180,71 @@ async def test_a_driver_whose_row_vanished_is_found_by_its_reaper(process: Proce
     await driving
     assert process.upstream.calls[0].closed
     assert await process.events(one.ref) == []
+
+
+async def test_a_repair_ends_a_log_whose_answer_was_told_again(process: Process, clock: Clock) -> None:
+    """The first entries had gone by age, so the archive is numbered anew; and whoever committed it died then."""
+    one = await lost_after(process, clock, TextDelta("half "), TextDelta("an "), TextDelta("answer"), TextDelta("!"))
+    del process.log._logs[one.ref.conversation][:3]  # type: ignore[attr-defined]
+    append = process.log.append
+    process.log.append = dead  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        await process.runtime.drive(one.ref.gen)
+    process.log.append = append  # type: ignore[method-assign]
+    clock.offset += LEASE_MS
+    await process.runtime.drive(one.ref.gen)
+    last = (await process.log.range(one.ref.conversation, "0-0", "9" * 14 + "-0", 100))[-1]
+    assert event_of(one.ref.gen, last).body == archived(process, one.ref)[-1].body
+    assert process.log._metas[one.ref].state is State.INTERRUPTED  # type: ignore[attr-defined]
+
+
+class Died(Exception):
+    """The process, at this point."""
+
+
+async def dead(_: Any) -> Any:
+    raise Died
+
+
+async def test_an_answer_longer_than_a_page_of_its_log_is_kept_whole(
+    process: Process, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(takeover, "_PAGE", 3)
+    words = [f"{n} " for n in range(10)]
+    one = await lost_after(process, clock, *map(TextDelta, words))
+    process.log._metas.clear()  # type: ignore[attr-defined]
+    await process.runtime.drive(one.ref.gen)
+    assert process.store.outcomes[one.ref.gen].snapshot.text == "".join(words)
+
+
+async def test_an_end_that_the_log_missed_for_long_is_found_by_the_next_long_look(
+    process: Process, clock: Clock
+) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    _forget_the_end(process.log, one.ref)
+    clock.offset += 10 * 60_000
+    process.store.ended_at[one.ref.gen] = clock() - 10 * 60_000
+    await process.runtime._look_for_the_lost()
+    await until(lambda: process.log._metas[one.ref].state is State.COMPLETED)  # type: ignore[attr-defined]
+
+
+async def test_a_lease_of_a_clock_that_stepped_back_is_judged_after_a_lease(process: Process, clock: Clock) -> None:
+    one = await lost_after(process, clock, TextDelta("half"))
+    process.log._metas[one.ref].lease = clock() + 3_600_000  # type: ignore[attr-defined]
+    await process.runtime._look_for_the_lost()
+    assert process.store.outcomes == {}
+    clock.offset += LEASE_MS + 1
+    await process.runtime._look_for_the_lost()
+    await until(lambda: one.ref.gen in process.store.outcomes)
+
+
+async def test_a_generation_asked_for_by_a_clock_ahead_of_ours_is_sent_again_in_time(
+    process: Process, clock: Clock
+) -> None:
+    one = process.store.add(job(queued_at=clock() + 3_600_000))
+    await process.runtime._look_for_the_lost()
+    clock.offset += 6_000
+    await process.runtime._look_for_the_lost()
+    assert process.dispatched == [one.ref.gen]
