@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
 
 # Beyond so many that others took meanwhile, a slot takes the one that it was told of.
 TRIES = 20
@@ -23,19 +27,35 @@ class Slots:
     ) -> None:
         self._drive = drive
         self._line = line
-        self._slots = slots
-        self._used = 0
+        self._free = asyncio.Semaphore(slots)
+        self._closed = False
         self._taken: set[str] = set()
+        self._offered: set[asyncio.Task[None]] = set()
 
     async def fill(self, gen: str) -> None:
-        """Take one generation to its end: `gen`, or one that comes before it."""
-        self._used += 1
-        try:
-            is_last = self._used >= self._slots
-            if is_last or not await self._take(gen):
+        """Take one generation to its end: `gen`, or one that comes before it. Waits for a free slot."""
+        async with self._free:
+            if self._free.locked() or not await self._take(gen):
                 await self._take_next(gen)
-        finally:
-            self._used -= 1
+
+    def offer(self, gen: str) -> bool:
+        """Take a generation that no message brought, beside whatever else goes on. False without a free slot."""
+        if self._closed or self._free.locked():
+            return False
+        task = asyncio.create_task(self._fill_offered(gen), name=f"drive {gen}")
+        self._offered.add(task)
+        task.add_done_callback(self._offered.discard)
+        return True
+
+    def close(self) -> None:
+        """Take no more offers: this process comes to its end."""
+        self._closed = True
+
+    async def _fill_offered(self, gen: str) -> None:
+        try:
+            await self.fill(gen)
+        except Exception:
+            logger.exception("generation %s: could not be driven; it is offered again", gen)
 
     async def _take_next(self, gen: str) -> None:
         tried: set[str] = set()

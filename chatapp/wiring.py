@@ -108,9 +108,20 @@ class Worker:
         log = RedisLog.connect(settings.REDIS_URL)
         redis = presence.connect(settings.REDIS_URL)
         upstreams = Upstreams(offer, os.environ, RestBoard(redis).post)
-        runtime = Runtime(log, DjangoStore(offer), upstreams.prepare, dispatcher.send, clock, upstreams.queue)
+
+        def give(gen: str) -> None:
+            # A message that was lost, or a broker that nobody hears: a free slot needs neither.
+            if not slots.offer(gen):
+                dispatcher.send(gen)
+
+        runtime = Runtime(log, DjangoStore(offer), upstreams.prepare, give, clock, upstreams.queue)
         slots = Slots(runtime.drive, partial(in_database, line), settings.WORKER_STREAMS)
         return cls(log, runtime, slots, redis)
+
+    async def drain(self, grace_s: float) -> None:
+        """Come to an end with what runs; see `Runtime.drain`."""
+        self.slots.close()
+        await self.runtime.drain(grace_s)
 
     async def close(self) -> None:
         await self.log.close()

@@ -43,7 +43,7 @@ class Host:
 
     def drain(self, grace_s: float) -> None:
         """Begin to come to an end; does not wait."""
-        self._submit(self._alive().runtime.drain(grace_s)).add_done_callback(_log_failure)
+        self._submit(self._alive().drain(grace_s)).add_done_callback(_log_failure)
 
     def stop(self) -> None:
         """End the loop, whatever it still does."""

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from chatapp.admission import Waiting, in_fair_order, line
 from chatapp.database import in_database
+from chatapp.models import Generation
 from chatapp.slots import Slots
+from chatapp.wiring import Worker
+from streaming import runtime
+from streaming.lifecycle import State
 from tests.chatapp.people import Person
 
 owners = st.lists(st.sampled_from("abc"), max_size=20)
@@ -99,6 +103,42 @@ async def test_a_message_takes_nothing_when_nothing_waits() -> None:
     work = Work()
     await Slots(work.drive, work.line, 1).fill("z")
     assert work.driven == []
+
+
+async def test_what_no_message_brought_takes_a_free_slot_and_no_other() -> None:
+    work, free = Work("a", "b"), asyncio.Event()
+    drive = work.drive
+
+    async def slowly(gen: str) -> bool:
+        await free.wait()
+        return await drive(gen)
+
+    slots = Slots(slowly, work.line, 1)
+    assert slots.offer("a")
+    message = asyncio.create_task(slots.fill("b"))
+    await asyncio.sleep(0)
+    assert not slots.offer("b")
+    free.set()
+    await message
+    assert work.driven == ["a", "b"]
+
+
+async def test_a_worker_that_comes_to_its_end_takes_no_offers() -> None:
+    work = Work("a")
+    slots = Slots(work.drive, work.line, 1)
+    slots.close()
+    assert not slots.offer("a")
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_worker_that_hears_no_broker_still_answers(
+    guest: Person, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "UNCLAIMED_MS", 0)
+    monkeypatch.setattr(runtime, "REAP_S", 0.01)
+    (one,) = (await guest.ask(await guest.begin()))["generations"]
+    while (await Generation.objects.aget(pk=one["gen"])).state != State.COMPLETED:
+        await asyncio.sleep(0.01)
 
 
 @given(st.permutations("abcdef"), st.integers(1, 6))
