@@ -152,27 +152,35 @@ class Follower:
 
     async def _catch_up(self) -> bool:
         """Read what lies between the reader's cursor and the tailer's, before the live news. False: it must sync."""
-        known = await self._read_missed()
+        try:
+            known = await self._read_missed()
+        except LogUnavailable:
+            known = False
         early, self._early = self._early or [], None
         if known:
             self._backlog.add(early)
         return known
 
     async def _read_missed(self) -> bool:
-        cursor, until = self._cursor, cursor_key(self._joined_at)
-        try:
-            if not await self._is_of_this_log():
-                return False
-            # A cursor beyond the tailer's is all right: what it has already comes again and is skipped.
-            while cursor_key(cursor) < until:
-                logged = await self._log.range(self._conversation, cursor, self._joined_at, _PAGE)
-                if not logged:
-                    return True
-                self._backlog.add(self._tailer.encode(self._conversation, logged))
-                cursor = logged[-1].cursor
-        except LogUnavailable:
+        if not await self._is_of_this_log():
             return False
+        async for news in self._between(self._cursor, self._joined_at):
+            self._backlog.add(news)
+        early = self._early or []
+        count = len(early)
+        if any(one.json is None for one in early):
+            # They came before the entry was read that names their generation.
+            early[:count] = [one async for news in self._between(self._joined_at, early[-1].cursor) for one in news]
         return True
+
+    async def _between(self, after: str, until: str) -> AsyncGenerator[list[News], None]:
+        # A cursor beyond the tailer's is all right: what it has already comes again and is skipped.
+        while cursor_key(after) < cursor_key(until):
+            logged = await self._log.range(self._conversation, after, until, _PAGE)
+            if not logged:
+                return
+            yield self._tailer.encode(self._conversation, logged)
+            after = logged[-1].cursor
 
     async def _is_of_this_log(self) -> bool:
         """A cursor is a moment: one from the future, or from before what the log keeps, can't be gone on from."""

@@ -10,7 +10,7 @@ from streaming.log.redis import RedisLog, log_key
 from tests.streaming.fakes import until
 from tests.streaming.logs import START, claimed, new_ref, stored, texts, write
 from tests.streaming.process import Clock
-from tests.streaming.reader import reading, tailing
+from tests.streaming.reader import Reader, reading, tailing
 
 
 async def test_a_reader_that_leaves_while_it_joins_leaves_nothing_behind(clock: Clock) -> None:
@@ -30,6 +30,23 @@ async def test_a_reader_that_leaves_while_it_joins_leaves_nothing_behind(clock: 
 
 async def forever() -> None:
     await asyncio.Event().wait()
+
+
+async def test_a_reader_that_joins_just_after_a_start_is_told_who_it_was(clock: Clock) -> None:
+    """What follows the start reaches it before it has read the start itself."""
+    log, ref = MemoryLog(clock), new_ref()
+    cursor, _ = await log.position(ref.conversation)
+    writer = await claimed(log, ref)
+    await write(log, writer.batch(START))
+    async with tailing(log) as tailer, Follower(tailer, log, ref.conversation, cursor, {}) as follower:
+        await write(log, writer.batch(*texts("a")))
+        await until(lambda: follower._early)
+        reader = Reader(ref)
+        async for frame in follower.frames():
+            reader.apply(frame)
+            if reader.snapshot.text:
+                break
+    assert (reader.types, reader.snapshot.text) == (["events"], "a")
 
 
 async def test_an_entry_of_a_newer_version_stops_no_reader(redis_url: str) -> None:
