@@ -9,7 +9,7 @@ from streaming.upstream.finish import FAILURES, FINISHES, conclude
 from streaming.upstream.ports import Chunk, ReasoningChunk, TextChunk
 from streaming.upstream.think import ThinkTags
 from streaming.upstream.tools import ToolCalls
-from streaming.upstream.unicode import Surrogates
+from streaming.upstream.unicode import Surrogates, valid
 from streaming.upstream.usage import UsageTotal
 
 
@@ -40,6 +40,8 @@ class Answer:
             tokens = ()  # Ids cannot be split along with the text.
         text = self._text.feed(text)
         if tokens or self._tokens:
+            if not all(type(token) is int for token in tokens):
+                raise TypeError("a token's id is a number")
             tokens = (*self._tokens, *tokens)
             self._tokens = () if text else tokens
         if text:
@@ -88,12 +90,13 @@ class Answer:
         Raises:
             UpstreamError: its finish means that the call failed.
         """
-        if self.finish not in FAILURES:
+        finish = None if self.finish is None else valid(str(self.finish))
+        if finish not in FAILURES:
             # A limit or a filter may have struck before the first argument: then none does not mean "none needed".
-            self._out.extend(self.tools.close_all(cut=FINISHES.get(self.finish or "") in ("length", "content_filter")))
+            self._out.extend(self.tools.close_all(cut=FINISHES.get(finish or "") in ("length", "content_filter")))
         yield from self.broken_off()
         refused = self._refused and not self._answered
-        yield conclude(self.finish, tool_completed=self.tools.completed, refused=refused)
+        yield conclude(finish, tool_completed=self.tools.completed, refused=refused)
 
     def _flush(self) -> None:
         if self._think:

@@ -16,7 +16,7 @@ from streaming.upstream.framing import DONE, ServerSentEvent
 from streaming.upstream.ports import Chunk
 
 # What a payload of an unexpected shape makes code raise that reads it as its documentation describes it.
-MISSHAPEN = (AttributeError, TypeError, KeyError, IndexError, ValueError)
+MISSHAPEN = (AttributeError, TypeError, KeyError, IndexError, ValueError, RecursionError)
 
 
 class Framer(Protocol):
@@ -61,13 +61,11 @@ class JsonDialect(ABC):
     def finish(self) -> Iterator[Chunk]:
         if not self.done:
             self._read(self.framer.finish)
+        error = self._error or self._missing()
         yield from self.answer.take()
-        if self._error:
+        if error:
             yield from self.answer.broken_off()
-            raise self._error
-        if not self.is_whole():
-            yield from self.answer.broken_off()
-            raise fault("incomplete_stream")
+            raise error
         yield from self.answer.end()
 
     @abstractmethod
@@ -87,7 +85,16 @@ class JsonDialect(ABC):
         except UpstreamError as exc:
             self._error, self.done = exc, True
         except MISSHAPEN as exc:
-            self._error, self.done = fault("malformed_stream", detail=f"{type(exc).__name__}: {exc}"), True
+            self._error, self.done = _malformed(exc), True
+
+    def _missing(self) -> UpstreamError | None:
+        """Say why an answer whose bytes came to their end is not whole."""
+        try:
+            return None if self.is_whole() else fault("incomplete_stream")
+        except UpstreamError as exc:
+            return exc
+        except MISSHAPEN as exc:
+            return _malformed(exc)
 
     def fail(self, payload: dict[str, Any]) -> None:
         """Take an object that reports an error."""
@@ -123,6 +130,10 @@ def loads(data: str) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as exc:
         raise fault("malformed_stream", detail=f"{exc}: {data[:200]}") from exc
+
+
+def _malformed(exc: Exception) -> UpstreamError:
+    return fault("malformed_stream", detail=f"{type(exc).__name__}: {exc}")
 
 
 def error_in(payload: dict[str, Any]) -> UpstreamError:

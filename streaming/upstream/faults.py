@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from streaming.errors import UpstreamError
+from streaming.upstream.unicode import valid
 
 
 class Fault(NamedTuple):
@@ -101,6 +102,7 @@ STATUS_CODES: Final[dict[int, str]] = {
     405: "not_a_stream", 413: "payload_too_large", 422: "bad_request", 429: "rate_limited",
     408: "upstream_error", 409: "upstream_error", 425: "upstream_error", 503: "overloaded", 529: "overloaded",
 }  # fmt: skip
+_NUMBERS: Final = {str(status): code for status, code in STATUS_CODES.items()}
 # Words by which services name what they mean, most telling first. Matched in an error's code, type and status.
 _WORDS: Final = (
     ("insufficient_quota", "quota_exhausted"),
@@ -132,8 +134,9 @@ def fault(code: str, *, detail: str = "", retry_after_s: float | None = None, pa
     if parameter:
         message = f"{message} ({parameter})"
     return UpstreamError(
-        code, message, retryable=retryable, retry_after_s=retry_after_s, detail=mask_secrets(detail)[:DETAIL_CHARS]
-    )
+        code, valid(message), retryable=retryable, retry_after_s=retry_after_s,
+        detail=valid(mask_secrets(detail)[:DETAIL_CHARS]),
+    )  # fmt: skip
 
 
 def reported(names: Iterable[object], detail: str, *, default: str = "upstream_reported") -> UpstreamError:
@@ -142,7 +145,7 @@ def reported(names: Iterable[object], detail: str, *, default: str = "upstream_r
     said = " ".join(words)
     code = next((code for word, code in _WORDS if word in said), default)
     if code == default:
-        code = next((STATUS_CODES[int(word)] for word in words if word.isdecimal() and int(word) in STATUS_CODES), code)
+        code = next((by_number for word in words if (by_number := _NUMBERS.get(word))), code)
     return fault(code, detail=f"{said}: {detail}" if said else detail)
 
 

@@ -75,7 +75,7 @@ def _seconds(value: str, unit: float) -> float | None:
 def _names(body: bytes) -> Iterator[object]:
     try:
         error = json.loads(body).get("error")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return
     if isinstance(error, dict):
         yield from (error.get(name) for name in ("code", "type", "status"))

@@ -59,7 +59,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    text: str  # Valid Unicode, never empty.
+    text: str  # Never empty.
     tokens: tuple[int, ...] = ()  # The ids behind it, where the upstream gives them.
 
 
@@ -102,6 +102,7 @@ class FinishChunk:
     raw: str | None = None
 
 
+# Every text in them is valid Unicode without NUL.
 Chunk: TypeAlias = Opened | TextChunk | ReasoningChunk | ToolChunk | ToolCompleteChunk | UsageChunk | FinishChunk
 
 

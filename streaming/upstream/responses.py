@@ -11,6 +11,7 @@ from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
 from streaming.upstream.ports import ChatRequest, Image
 from streaming.upstream.request import Fields, build_messages, check_extras, data_url, function, take_params
+from streaming.upstream.unicode import valid
 from streaming.upstream.usage import openai_usage
 
 PARAMS: Final[Fields] = {
@@ -95,7 +96,8 @@ class Responses(JsonDialect):
                 return
             self.seen = number
         if kind == "response.created":
-            self.response = payload["response"].get("id")
+            given = payload["response"].get("id")
+            self.response = valid(str(given)) if given else None
         if kind in FINAL:
             self._end(kind, payload["response"])
         elif kind == "error":

@@ -1,18 +1,23 @@
 """Tool calls out of pieces, whatever a service does with ids and indexes.
 
 A call is found by its id, then by its index, then as the last one. Id and name are set once: some
-services repeat them with each piece, some send them empty. A call is complete when the upstream
-has ended its answer, never because its arguments happen to parse: only then is it known whether a limit cut it.
+services repeat them with each piece, some send them empty. Ids are compared as they came, and told as valid
+text, so that two calls stay two. A call is complete when the upstream has ended its answer, never because
+its arguments happen to parse: only then is it known whether a limit cut it.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Never
+from itertools import count
+from typing import Any, Final, Never
 
 from streaming.upstream.ports import ToolChunk, ToolCompleteChunk
-from streaming.upstream.unicode import Surrogates
+from streaming.upstream.unicode import Surrogates, valid
+
+# Every piece of a call is told with its id. A longer one would cost more than what it names.
+LONGEST_ID: Final = 200
 
 
 @dataclass(slots=True)
@@ -42,8 +47,9 @@ class ToolCalls:
 
     def add(self, *, id: str | None, index: int | None, name: str | None, arguments: Any) -> ToolChunk | None:  # noqa: A002
         """Take one piece and give what may be shown of it."""
-        call = self._find(id or None, index, name or None)
-        call.name = call.name or name or None
+        name = valid(name) if name else None
+        call = self._find(id or None, index, name)
+        call.name = call.name or name
         call.id = call.id or id or None
         piece = call.surrogates.feed(as_text(arguments))
         if piece and not (self._repeats_whole_calls and piece == call.arguments and is_object(piece)):
@@ -80,12 +86,18 @@ class ToolCalls:
         return next((call for call in reversed(self._calls) if call.index == index), None)
 
     def _new(self, id: str | None, index: int | None) -> ToolCall:  # noqa: A002
-        ordinal = len(self._calls) + 1
-        taken = {call.call for call in self._calls}
-        name = id if id and id not in taken else f"{id or 'call'}_{ordinal}"
-        call = ToolCall(name, id, index)
+        call = ToolCall(self._untaken(valid(str(id or ""))), id, index)
         self._calls.append(call)
         return call
+
+    def _untaken(self, id: str) -> str:  # noqa: A002
+        """Give the id if it can be ours too, else one that begins with it."""
+        taken = {call.call for call in self._calls}
+        if not 0 < len(id) <= LONGEST_ID:
+            id = "call"  # noqa: A001
+        elif id not in taken:
+            return id
+        return next(ours for n in count(len(self._calls) + 1) if (ours := f"{id}_{n}") not in taken)
 
     def _unsent(self, call: ToolCall) -> ToolChunk | None:
         if call.name is None:

@@ -8,9 +8,12 @@ Gemini leaves reasoning out of the output), and panes side by side must not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from streaming.upstream.ports import UsageChunk
+
+# What JavaScript can count, and far beyond any answer.
+HIGHEST: Final = 2**53
 
 
 class UsageTotal:
@@ -47,7 +50,7 @@ def count(raw: Mapping[str, Any], *names: str) -> int | None:
         value: Any = raw
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else None
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= HIGHEST:
             return int(value)
     return None
 
