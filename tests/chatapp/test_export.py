@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from chatapp.models import Generation
+from chatapp.models import EventArchive, Generation
 from chatapp.store import DjangoStore
 from chatapp.wiring import offer
-from streaming.events import Cancelled, Start, TextDelta, Usage
+from streaming.events import Cancelled, Error, Start, TextDelta, Usage
+from streaming.store import Outcome
 from tests.chatapp.making import a_whole_answer, outcome_of
 from tests.chatapp.people import Person, problem_code
 
+WHOLE = (Start("echo", "p"), TextDelta("Good **morning**"))
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
 
 
@@ -22,11 +24,17 @@ async def exported(guest: Person) -> tuple[Person, str, list[str]]:
     path = await guest.begin()
     turn = await guest.ask(path, "Greet me\n# twice", "echo", "warm", "endless")
     gens = [one["gen"] for one in turn["generations"]]
-    store = DjangoStore(offer)
-    await store.finish(gens[0], 1, a_whole_answer(gens[0]))
-    bodies = (Start("warm", "p"), TextDelta("Goo"), Usage("upstream", 3, 2), Cancelled("guest", "closed", 5, 3))
-    await store.finish(gens[1], 1, outcome_of(gens[1], 1, *bodies))
+    params = {"temperature": 1.5}
+    bodies = (Start("warm", "p", params), TextDelta("Goo"), Usage("upstream", 3, 2), Cancelled("guest", "closed", 5, 3))
+    await end_as(gens[0], a_whole_answer(gens[0]))
+    await end_as(gens[1], outcome_of(gens[1], 1, *bodies))
     return guest, path, gens
+
+
+async def end_as(gen: str, outcome: Outcome) -> None:
+    store = DjangoStore(offer)
+    assert await store.begin(gen, 1)
+    assert await store.finish(gen, 1, outcome)
 
 
 async def document(person: Person, path: str, query: str = "") -> dict[str, Any]:
@@ -85,11 +93,19 @@ async def test_an_answer_whose_archive_does_not_agree_is_left_out(exported: Any)
     assert "the digest of its text differs" in left_out[gens[0]]
 
 
+async def test_an_answer_that_is_called_completed_over_events_that_fail_is_left_out(exported: Any) -> None:
+    person, path, gens = exported
+    failed = outcome_of(gens[0], 1, *WHOLE, Error("idle_timeout", "It stopped.", True, False, 16, {"ended_at": 5}))
+    await EventArchive.objects.filter(pk=gens[0]).aupdate(**EventArchive.columns(failed.events))
+    left_out = {one["id"]: one["faults"] for one in (await document(person, path))["left_out"]}
+    assert left_out[gens[0]][0] == "its state is 'completed', and by its events 'failed'"
+
+
 async def test_a_continuation_is_not_whole(exported: Any) -> None:
     person, path, gens = exported
     response = await person.post(f"/api/generations/{gens[1]}/continue", {"key": "k"})
     new = response.json()["generation"]["gen"]
-    await DjangoStore(offer).finish(new, 1, a_whole_answer(new))
+    await end_as(new, a_whole_answer(new))
     assert new not in await answers(person, path)
     assert (await answers(person, path, "&partial=1"))[new]["continues"] == gens[1]
 
