@@ -32,6 +32,11 @@ class _Open:
     written_at: float
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
+    def ask(self) -> list[asyncio.Future[None]]:
+        """Give those who wait for the answer to what is sent now."""
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
 
 class Appender:
     """
@@ -80,10 +85,18 @@ class Appender:
     async def flush(self, journal: Journal) -> None:
         """Wait until the log holds all of the journal, or refuses it for good (`journal.fenced`)."""
         while not (journal.settled or journal.fenced):
-            waiting = asyncio.get_running_loop().create_future()
-            self._open[journal].waiting.append(waiting)
-            self.write(journal, now=True)
-            await waiting
+            await self.prove(journal)
+
+    async def prove(self, journal: Journal) -> None:
+        """
+        Write what the journal holds, and wait until the log has answered: `journal.fenced` is true of this moment.
+
+        An answer that was under way before does not count: this process may have slept in between.
+        """
+        waiting = asyncio.get_running_loop().create_future()
+        self._open[journal].waiting.append(waiting)
+        self.write(journal, now=True)
+        await waiting
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -127,32 +140,36 @@ class Appender:
         if not opened:
             return True
         batches = [one.journal.take() for one in opened]
+        asked = [one.ask() for one in opened]
         try:
             answers = await self._log.append(batches)
         except LogUnavailable as exc:
             logger.warning("%d generations wait for the log: %s", len(opened), exc)
+            for one, waiting in zip(opened, asked, strict=True):
+                one.waiting += waiting
             return False
         now = asyncio.get_running_loop().time()
-        for one, answer in zip(opened, answers, strict=True):
+        for one, waiting, answer in zip(opened, asked, answers, strict=True):
             one.journal.settle(answer)
             one.written_at = now
             if isinstance(answer, LogUnavailable):
                 # Something is wrong with this one's keys; its neighbours do not wait for it.
                 logger.warning("generation %s: %s", one.journal.ref.gen, answer)
+                one.waiting += waiting
                 self._dirty[one.journal] = now + RETRY_S[-1]
             else:
-                self._tell(one)
+                self._tell(one, waiting)
         return True
 
-    def _tell(self, one: _Open) -> None:
+    def _tell(self, one: _Open, waiting: list[asyncio.Future[None]]) -> None:
         journal = one.journal
         if journal.fenced or journal.cancel:
             one.changed()
         if journal.settled or journal.fenced:
-            for waiting in one.waiting:
-                if not waiting.done():
-                    waiting.set_result(None)
-            one.waiting.clear()
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
         else:
             # The log lost something, or more was recorded meanwhile and already asks to be written.
-            self.write(journal)
+            one.waiting += waiting
+            self.write(journal, now=bool(one.waiting))

@@ -167,10 +167,6 @@ class Driver:
             return
         self._timings.mark("started_at")
         self._record(Start(self._job.model, self._job.pane, self._job.params))
-        # A driver that slept since its claim may have lost its lease; it must not call the model any more.
-        await self._appender.flush(self._journal)
-        if self._journal.fenced:
-            return
         try:
             finish = await self._call_with_retries(*prepare(self._job))
         except UpstreamError as exc:
@@ -188,6 +184,8 @@ class Driver:
 
     async def _call_with_retries(self, upstream: Upstream, request: ChatRequest) -> FinishChunk | None:
         for attempt in range(RETRIES + 1):
+            # A driver that slept may have lost its lease, or a stop was asked for: then no model is called any more.
+            await self._appender.prove(self._journal)
             if self._stop.is_set():
                 return None
             call = upstream.call(request)

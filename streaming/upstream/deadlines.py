@@ -23,6 +23,8 @@ class Deadlines:
         return min(self.idle_s, self.payload_idle_s, self.after_finish_s)
 
 
+# A timer that fires so much later than it was set for did not run in time.
+LATE_S = 0.1
 # Expires in place of a fault code where the upstream has said how the answer ended, and then says no more.
 SETTLED = "settled"
 
@@ -46,6 +48,7 @@ class Watchdog:
         self._first_byte = False
         self._ending = False
         self._reading = True
+        self._was_late = False
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -87,6 +90,7 @@ class Watchdog:
         if self._loop:
             if self._timer:
                 self._timer.cancel()
+            self._was_late = False
             self._timer = self._loop.call_at(self._due()[0], self._look)
 
     def _look(self) -> None:
@@ -95,6 +99,10 @@ class Watchdog:
             now = self._loop.time()
             if due > now:
                 self._set()
+            elif now - due > LATE_S and not self._was_late:
+                # This process slept, or its loop was held up: what arrived meanwhile is read first.
+                self._was_late = True
+                self._timer = self._loop.call_later(LATE_S, self._look)
             elif self._reading or code == "total_timeout":
                 self.stop()
                 self._expire(code)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from streaming.appender import BATCHES_A_SECOND, RETRY_S, Appender
-from streaming.errors import LogUnavailable
+from streaming.errors import LogError, LogUnavailable
 from streaming.events import TextDelta
 from streaming.journal import Journal
 from streaming.log.memory import MemoryLog
-from streaming.log.ports import Kind
+from streaming.log.ports import Appended, Batch, Kind
 from tests.streaming.fakes import until
 from tests.streaming.logs import START, new_ref
 
@@ -91,3 +91,24 @@ async def test_a_generation_that_the_log_refuses_holds_up_no_other(log: MemoryLo
     log._append = append  # type: ignore[method-assign]
     await until(lambda: refused.settled)
     assert (deltas(log, refused), deltas(log, other)) == (["a"], list("abcdefg"))
+
+
+async def test_an_answer_that_was_under_way_proves_nothing(log: MemoryLog, appender: Appender) -> None:
+    journal = await opened(log, appender)
+    under_way, go_on, append = asyncio.Event(), asyncio.Event(), log.append
+
+    async def slowly(batches: Sequence[Batch]) -> list[Appended | LogError]:
+        answers = await append(batches)
+        under_way.set()
+        await go_on.wait()
+        return answers
+
+    log.append = slowly  # type: ignore[method-assign]
+    appender.write(journal, now=True)
+    await under_way.wait()
+    proving = asyncio.create_task(appender.prove(journal))
+    await asyncio.sleep(0)
+    log._metas[journal.ref].attempt += 1  # Meanwhile another has taken over.
+    go_on.set()
+    await proving
+    assert journal.fenced

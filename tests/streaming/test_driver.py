@@ -388,6 +388,20 @@ async def test_a_driver_that_slept_since_its_claim_calls_no_model(process: Proce
     assert process.upstream.calls == []
 
 
+async def test_a_driver_that_lost_its_lease_between_two_tries_makes_no_further_call(
+    process: Process, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It slept, and what it had asked for timed out meanwhile."""
+    monkeypatch.setattr(driver_module, "RETRY_BASE_S", 0.0)
+    one, driving = process.start()
+    await process.upstream.called.wait()
+    clock.offset += LEASE_MS
+    assert (await process.log.claim(one.ref, 1)).granted
+    process.upstream.calls[0].say(error("first_byte_timeout", retryable=True))
+    await driving
+    assert len(process.upstream.calls) == 1
+
+
 async def test_a_stop_between_two_tries_makes_no_further_call(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from streaming.upstream.deadlines import LATE_S
 from streaming.upstream.http import Deadlines
 from tests.streaming.upstream.calls import chat_call, failure, run, text_of
 from tests.streaming.upstream.server import DONE, SSE, STOP, TEXT, Connection, holds, repeats, serving
@@ -80,3 +81,24 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_service() -> None:
         await busy
         chunks, error = await run(call)
     assert (text_of(chunks), error) == ("A", None)
+
+
+async def test_what_arrived_while_this_process_slept_is_read_before_any_deadline_counts() -> None:
+    async def behave(connection: Connection) -> None:
+        await connection.send(SSE, TEXT, STOP, DONE)
+        time.sleep(TICK + 3 * LATE_S)  # noqa: ASYNC251 - the whole process is stopped, as by SIGSTOP.
+
+    async with serving(behave) as server:
+        chunks, error = await run(chat_call(server.url, deadlines=Deadlines(first_byte_s=TICK)))
+    assert (text_of(chunks), error) == ("A", None)
+
+
+async def test_a_service_that_was_silent_while_this_process_slept_is_late_all_the_same() -> None:
+    async def behave(connection: Connection) -> None:
+        time.sleep(TICK + 3 * LATE_S)  # noqa: ASYNC251
+        await connection.gone()
+
+    async with serving(behave) as server:
+        assert (
+            await failure(chat_call(server.url, deadlines=Deadlines(first_byte_s=TICK)))
+        ).code == "first_byte_timeout"
