@@ -39,6 +39,7 @@ STATUS = {
     "too_many_streams": 429,
     "internal_error": 500,
     "log_unavailable": 503,
+    "database_unavailable": 503,
 }
 
 

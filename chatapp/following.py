@@ -11,7 +11,7 @@ from time import monotonic
 from django.conf import settings
 
 from chatapp.conversations import is_theirs
-from chatapp.database import in_database
+from chatapp.database import look_up
 from chatapp.errors import Problem
 from chatapp.owners import Owner, owner_of_session
 from streaming.errors import ProtocolError
@@ -39,7 +39,7 @@ class Rights:
         if monotonic() - self._checked_at < settings.STREAM_RECHECK_S:
             return True
         self._checked_at = monotonic()
-        return await in_database(self._look_up)
+        return await look_up(self._look_up)
 
     def _look_up(self) -> bool:
         return owner_of_session(self.session_key) == self.owner and is_theirs(self.owner, self.conversation)

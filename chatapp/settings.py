@@ -155,7 +155,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 
 def _database(url: str) -> dict[str, Any]:
-    config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=0))
+    config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
     if config["ENGINE"] == "django.db.backends.sqlite3":
         # A transaction that reads first and writes later fails at once when another has written in
         # between, whatever the timeout. IMMEDIATE takes the write lock at its start and waits for it.

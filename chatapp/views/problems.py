@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.views import defaults
 from django.views.csrf import csrf_failure as csrf_failure_page
@@ -81,9 +82,23 @@ def _problem_of(exc: Exception, request: HttpRequest) -> Problem:
         case LogUnavailable():
             logger.warning("%s: %s", request.path, exc)
             return Problem("log_unavailable", "The server cannot reach its log just now. Try again in a moment.")
+        case OperationalError() if _passes(exc):
+            logger.warning("%s: the database refused: %s", request.path, exc)
+            detail = "The server cannot use its database just now. Try again in a moment."
+            return Problem("database_unavailable", detail)
         case _:
             logger.error("%s failed", request.path, exc_info=exc)
             return _internal()
+
+
+def _passes(exc: OperationalError) -> bool:
+    """
+    Is the database only locked, restarting or out of connections?
+
+    SQLite has this class for its other faults too, a missing table among them.
+    """
+    name: str = getattr(exc.__cause__, "sqlite_errorname", "")
+    return not name or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _too_large() -> Problem:

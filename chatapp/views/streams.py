@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from random import randrange
 from time import monotonic
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from asgiref.sync import SyncToAsync, sync_to_async
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from chatapp.conversations import names_of
@@ -21,8 +22,11 @@ from chatapp.metrics import Sent
 from chatapp.owners import owner_of
 from chatapp.streams import Stream
 from chatapp.wiring import web
+from streaming.errors import LogUnavailable
 from streaming.follower import Follower, Frame
 from streaming.frames import as_ndjson, as_sse
+
+logger = logging.getLogger(__name__)
 
 # The server ends a response here; the reconnect with Last-Event-ID says what has arrived. Without
 # this bound a reader that stalls would fill the server's memory: Daphne's write buffer has none.
@@ -52,7 +56,7 @@ async def follow(request: HttpRequest, conversation: uuid.UUID) -> HttpResponseB
         return HttpResponse(content_type=content_type, headers=HEADERS)
     # The session's middleware used a connection in this request's own thread. It would stay open
     # for as long as the stream does.
-    await sync_to_async(close_old_connections)()
+    await sync_to_async(connections.close_all)()
     stream = await web().streams.open(owner)
     follower = Follower(web().tailer, log, str(conversation), cursor, names)
     rights = Rights(request.session.session_key, owner, conversation)
@@ -66,6 +70,7 @@ async def _body(
     """Write frames while the reader has the right to them, and until enough was sent or this process leaves."""
     ends_at, sent, is_sse = monotonic() + MAX_S, 0, write is _sse
     count = _SENT[is_sse].count
+    _let_go_of_thread()
     try:
         if is_sse:
             yield _retry(RETRY_MS)
@@ -80,12 +85,29 @@ async def _body(
                     sent += len(written)
                     if sent >= MAX_BYTES or monotonic() >= ends_at:
                         return
+    except LogUnavailable as exc:
+        logger.warning("a stream ends: %s", exc)
     except Left:
         if is_sse:
             # To another process, soon, but not all readers in the same moment.
             yield _retry(randrange(*RETRY_ELSEWHERE_MS))  # noqa: S311
+    except Exception:
+        # Daphne 4.2 does not end a response whose body raises, and stops looking after all its connections.
+        logger.exception("a stream failed")
     finally:
         stream.close()
+
+
+def _let_go_of_thread() -> None:
+    """
+    End the thread that asgiref keeps for a request's sync parts; it would stay idle as long as the stream.
+
+    By now all middleware has run. asgiref does the same, with the same two names, at a request's end.
+    """
+    context = SyncToAsync.thread_sensitive_context.get(None)
+    executor = SyncToAsync.context_to_thread_executor.pop(context, None) if context else None
+    if executor:
+        executor.shutdown(wait=False)
 
 
 def _retry(ms: int) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from django.db import connections
 from django.test import AsyncClient
 from pytest_django import Settings
 
+from chatapp.database import close_pool
 from chatapp.dispatch import QUEUE, dispatcher
 from chatapp.ending import end
 from chatapp.models import Generation
@@ -32,6 +33,13 @@ from tests.chatapp.making import a_whole_answer
 from tests.chatapp.people import Person
 
 MODELS = Path(__file__).parent / "models.toml"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pool(django_db_setup: None) -> Iterator[None]:
+    """PostgreSQL drops no database that somebody is connected to."""
+    yield
+    close_pool()
 
 
 @pytest.fixture
