@@ -4,8 +4,10 @@ What full durability costs, beside the floor of the same run.
     python -m tests.bench.run --streams 100 --rate 50 --tokens 500 --transport sse
 
 prints one JSON line for the floor (a bare proxy that keeps nothing) and one for the product: CPU for
-each token of all processes together, added latency, memory for each stream, Redis bytes for each byte
-of the answers. Not part of the test suite: a time measured on a busy machine proves nothing.
+each token of all processes together, over the whole run (each stream's question, start and end
+included) and while all only stream; added latency; memory for each stream; Redis bytes for each byte of
+the answers, shortly before their end and after it. Not part of the test suite: a time measured on a
+busy machine proves nothing.
 """
 
 from __future__ import annotations
@@ -74,9 +76,11 @@ def wait_for_port(port: int) -> None:
 
 async def load_floor(arguments: argparse.Namespace, port: int, pids: dict[int, str], name: str) -> dict[str, Any]:
     heard = [Heard() for _ in range(arguments.streams)]
+    middle = asyncio.create_task(while_all_stream(heard, arguments.tokens, pids))
     before, start = cpu_seconds(pids), time.monotonic()
     await asyncio.gather(*(floor_client(port, model_of(arguments), one) for one in heard))
-    return with_costs(summary(name, heard), before, cpu_seconds(pids), time.monotonic() - start)
+    result = with_costs(summary(name, heard), before, cpu_seconds(pids), time.monotonic() - start)
+    return result | {"streaming_us_per_token": await middle}
 
 
 def measure_product(arguments: argparse.Namespace, upstream: int) -> dict[str, Any]:
@@ -104,30 +108,38 @@ async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int,
     following = [asyncio.create_task(getattr(p, follow)(h)) for p, h in zip(people, heard, strict=True)]
     await asyncio.sleep(1)
     connected = resident_kb(pids)
+    middle = asyncio.create_task(while_all_stream(heard, arguments.tokens, pids))
     before, start = cpu_seconds(pids), time.monotonic()
     await asyncio.gather(*(person.ask("stub") for person in people))
+    result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes(folder, people[0], heard[0])}
     await asyncio.gather(*following)
-    result = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
+    whole = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
+    result = whole | result
     result["kb_per_idle_follower"] = round((connected["web"] - idle["web"]) / len(people), 1)
     result["kb_per_stream"] = {k: round((v - idle[k]) / len(people), 1) for k, v in resident_kb(pids).items()}
-    result |= redis_bytes(folder, people)
+    result["redis_ended"] = redis_bytes(folder, people[0], heard[0])
     for person in people:
         await person.leave()
     return result
 
 
-def redis_bytes(folder: str, people: list[Person]) -> dict[str, float]:
-    """Memory of all keys of one conversation for each byte of its answer, and the same for the log alone."""
-    path = next(Path(folder).rglob("*.sock"))
-    client = redis.Redis(unix_socket_path=str(path))
-    conversation = people[0].conversation
-    keys = list(client.scan_iter(f"ss:{{{conversation}}}*"))
-    sizes = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) for key in keys}
-    answer = client.strlen(next(key for key in keys if key.endswith(b":text")))
-    return {
-        "redis_bytes_per_answer_byte": round(sum(sizes.values()) / answer, 2),
-        "log_bytes_per_answer_byte": round(sizes["log"] / answer, 2),
-    }
+async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]) -> float:
+    """Give the CPU for each token in µs from when all have a tenth of it until one has nine tenths."""
+    while min(one.next_token for one in heard) < tokens / 10:
+        await asyncio.sleep(0.01)
+    before, first = cpu_seconds(pids), sum(one.next_token for one in heard)
+    while max(one.next_token for one in heard) < tokens * 0.9:
+        await asyncio.sleep(0.01)
+    count = sum(one.next_token for one in heard) - first
+    return round((sum(cpu_seconds(pids).values()) - sum(before.values())) * 1e6 / max(1, count), 1)
+
+
+def redis_bytes(folder: str, person: Person, heard: Heard) -> dict[str, float]:
+    """Memory of each key of one conversation for each byte of its answer so far, and of all together."""
+    client = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
+    keys = list(client.scan_iter(f"ss:{{{person.conversation}}}*"))
+    sizes = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) / heard.bytes for key in keys}
+    return {name: round(size, 2) for name, size in {"all": sum(sizes.values()), **sizes}.items()}
 
 
 def with_costs(
