@@ -31,7 +31,7 @@ SCRIPTED = {
 # With deadlines that a test can wait for.
 _SHORT = "deadlines = { first_byte_s = 1, idle_s = 1 }\n"
 IMPATIENT = {"silent-soon-told": "silent", "stalls-soon-told": "stalls@200"}
-DRIPPING = ("tap-a", "tap-b")
+DRIPPING = ("tap-a", "tap-b", "tap-thinks")
 BROKEN = ("html", "half-json")
 CAREFUL, LIVELY = "smollm2-careful", "smollm2-lively"
 KEYLESS, KEYLESS_REASON = "keyless", "Set SIDESTREAM_E2E_NO_SUCH_KEY to use this model."

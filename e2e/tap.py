@@ -24,11 +24,12 @@ class Tap:
     """
     A model service whose answers go on until the test ends them.
 
-    `said` maps a model's name to all that its newest answer has been given so far.
+    `said` maps a model's name to all that its newest answer has been given so far, `thought` to its reasoning.
     """
 
     def __init__(self) -> None:
         self.said: dict[str, str] = {}
+        self.thought: dict[str, str] = {}
         self.address = ""
         self._finishing = asyncio.Event()
         self._calls: set[asyncio.Task[None]] = set()
@@ -68,6 +69,8 @@ class Tap:
                     writer.write(_PAGE)
                 case "half-json":
                     writer.write(_HEAD + _delta("Half of it ") + _delta("never seen")[:-20])
+                case "tap-thinks":
+                    await self._think(model, writer)
                 case _:
                     await self._drip(model, writer)
             await writer.drain()
@@ -77,22 +80,38 @@ class Tap:
             writer.close()
 
     async def _drip(self, model: str, writer: asyncio.StreamWriter) -> None:
+        """Say words until told to finish."""
         writer.write(_HEAD)
         self.said[model] = ""
-        for word in words(model):
+        async for word in self._words(model):
             writer.write(_delta(word))
             await writer.drain()
             self.said[model] += word
+        writer.write(_END)
+
+    async def _think(self, model: str, writer: asyncio.StreamWriter) -> None:
+        """Think words until told to finish; then say a sentence."""
+        writer.write(_HEAD)
+        self.thought[model] = ""
+        async for word in self._words(model):
+            writer.write(_delta(word, "reasoning_content"))
+            await writer.drain()
+            self.thought[model] += word
+        self.said[model] = "So it is."
+        writer.write(_delta(self.said[model]) + _END)
+
+    async def _words(self, model: str) -> AsyncIterator[str]:
+        for word in words(model):
+            yield word
             try:
                 await asyncio.wait_for(self._finishing.wait(), 1 / _RATE)
             except TimeoutError:
                 continue
-            writer.write(_END)
             return
 
 
-def _delta(text: str) -> bytes:
-    return _event({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]})
+def _delta(text: str, field: str = "content") -> bytes:
+    return _event({"choices": [{"index": 0, "delta": {field: text}, "finish_reason": None}]})
 
 
 def _event(value: object) -> bytes:

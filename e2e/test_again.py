@@ -38,3 +38,21 @@ async def test_a_failed_answer_is_gone_on_with_as_an_answer_of_its_own(chat: Cha
     answers = await chat.person.answers(chat.conversation)
     assert [answer["continues"] for answer in answers] == [None, None, answers[0]["gen"]]
     assert answers[0]["text"] == before
+
+
+async def test_five_retries_that_fail_are_five_ends_and_the_page_loads(chat: Chat) -> None:
+    await chat.ask("Try", "error-midway", "echo")
+    await chat.settled()
+    for number in range(2, 7):
+        await chat.pane(1).get_by_role("button", name="Retry").click()
+        await expect(chat.pane(1)).to_contain_text(f"{number} of {number}")
+        await chat.is_in(1, "failed")
+    await chat.page.reload()
+    await expect(chat.pane(1)).to_contain_text("6 of 6")
+    await chat.is_in(1, "failed")
+    assert [answer["state"] for answer in await chat.person.answers(chat.conversation)] == [
+        "failed", "completed", *["failed"] * 5,
+    ]  # fmt: skip
+    await chat.choose("echo")
+    await chat.send("And now?")
+    await chat.shows(1, "And now?")

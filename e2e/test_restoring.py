@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from e2e.complaints import Complaints
 from e2e.conftest import new_session
@@ -164,6 +165,57 @@ async def test_leaving_before_the_first_token_loses_nothing(chat: Chat) -> None:
     await chat.open(conversation)
     await chat.is_in(1, "running")
     await chat.shows(2, "Wait")
+
+
+async def test_a_reload_while_it_thinks_keeps_every_thought_however_late_the_page_listens(chat: Chat, tap: Tap) -> None:
+    await chat.open_asked("Think", "tap-thinks", "tap-a")
+    await chat.begun(2)
+    listens = await _listens_late(chat)
+    await chat.page.reload(wait_until="commit")
+    known = len(await _thought(chat))
+
+    async def has_gone_on() -> bool:
+        return len(await _thought(chat)) > known + 50
+
+    await until(has_gone_on)
+    listens.set()
+    await expect(chat.pane(1).locator(".pane__state")).to_have_text("Thinking")
+    thoughts = chat.pane(1).locator(".reasoning__text")
+    assert (await _thought(chat)).startswith(str(await thoughts.text_content()))
+    tap.finish()
+    await chat.settled()
+    assert await thoughts.text_content() == tap.thought["tap-thinks"] == await _thought(chat)
+    assert await chat.copied(1) == tap.said["tap-thinks"]
+
+
+async def _listens_late(chat: Chat) -> asyncio.Event:
+    """Hold the page's scripts back, when it is loaded next, until the event is set."""
+    listens = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await listens.wait()
+        await route.continue_()
+
+    await chat.page.route("**/static/js/main*.js", hold)
+    return listens
+
+
+async def _thought(chat: Chat) -> str:
+    answers = await chat.person.answers(chat.conversation)
+    return str(answers[0]["reasoning"])
+
+
+async def test_a_reload_while_it_waits_shows_that_and_then_what_comes(chat: Chat, sidestream: Product) -> None:
+    with sidestream.frozen("worker"):
+        await chat.ask("Once you are there", "echo")
+        await chat.is_in(1, "queued")
+        await chat.page.reload()
+        await chat.is_in(1, "queued")
+        await expect(chat.stop_button(1)).to_be_enabled()
+        await expect(chat.page.locator("conversation-view[data-connection=live]")).to_be_attached()
+    await chat.shows(1, "Once you are there")
+    await chat.is_in(1, "completed")
+    assert len(await sidestream.calls("Once you are there")) == 1
 
 
 async def test_a_finished_answer_looks_the_same_after_a_reload(chat: Chat) -> None:

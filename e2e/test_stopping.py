@@ -124,3 +124,23 @@ async def test_after_a_reload_an_answer_can_still_be_stopped(chat: Chat) -> None
     await chat.stop(1)
     await chat.is_in(1, "cancelled")
     await expect(chat.notice(1)).to_contain_text("This answer is partial.")
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+async def test_a_stop_holds_when_the_page_is_left_in_the_same_moment_and_the_next_prompt_is_taken(
+    chat: Chat, sidestream: Product, run: int
+) -> None:
+    await chat.ask(f"Never mind {run}", "silent")
+    await _is_called(sidestream, f"Never mind {run}")
+    conversation = chat.conversation
+    async with chat.page.expect_navigation(url="about:blank"):
+        await chat.stop_button(1).evaluate("(button) => { button.click(); location.href = 'about:blank'; }")
+    await chat.open(conversation)
+    await chat.is_in(1, "cancelled")
+    await chat.choose("echo")
+    await chat.send("Then this")
+    await chat.shows(1, "Then this")
+    await chat.settled()
+    await expect(chat.page.locator("chat-turn:first-of-type .pane")).to_have_attribute("data-state", "cancelled")
+    (call,) = await sidestream.calls(f"Never mind {run}")
+    assert call["outcome"] == "aborted"

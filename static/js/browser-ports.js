@@ -1,5 +1,7 @@
 /** The connection's ports, as this browser has them. */
 
+import { after } from "./timers.js";
+
 /** @returns {import("./connection.js").Ports} */
 export function browserPorts(fetchSync) {
   return {
@@ -7,12 +9,10 @@ export function browserPorts(fetchSync) {
     events: (url) => new EventSource(url),
     sync: fetchSync,
     now: () => performance.now(),
-    after: (ms, run) => {
-      const timer = setTimeout(run, ms);
-      return () => clearTimeout(timer);
-    },
+    after,
     random: Math.random,
     hidden: () => document.hidden,
+    report: (error) => reportError(error),
   };
 }
 

@@ -5,7 +5,9 @@
  * The end of a connection never means the end of a generation: it only means to come back.
  */
 
-import { Frame } from "./protocol.js";
+import { Backoff } from "./backoff.js";
+import { Close, Frame } from "./protocol.js";
+import { Timers } from "./timers.js";
 import { openEvents, openSocket } from "./transports.js";
 
 export const Status = Object.freeze({
@@ -26,17 +28,17 @@ const OTHER = { [Transport.socket]: Transport.events, [Transport.events]: Transp
 const SILENCE_MS = 40_000;
 // A proxy that swallows upgrades leaves a socket connecting for ever.
 const CONNECT_MS = 8_000;
-// A phone may kill a socket in the background without telling. Anything heard since is proof.
+// A phone may kill a socket in the background without telling, and lose the reply to a sync. Anything heard or
+// asked since is proof.
 const FRESH_MS = 10_000;
-// A connection that lived this long was a good one, also if the conversation was silent.
-const GOOD_MS = 5_000;
+// At the second ping in a row nothing has been told for longer than this. Pages that hear their pings in the
+// same moment ask at different ones.
+const QUIET_MS = 25_000;
+const QUIET_SPREAD_MS = 5_000;
+// What the server says of a cursor or a conversation that it does not know.
+const DOUBTS = new Set([Close.invalid, Close.nothingHere]);
 const ACK_MS = 250;
 const ACK_UNITS = 64 * 1024;
-const BACKOFF = { first: 500, cap: 15_000 };
-
-/** Full jitter: anywhere between nothing and the doubled time, so that many pages never come in step. */
-export const backoffMs = (failures, random) =>
-  random * Math.min(BACKOFF.cap, BACKOFF.first * 2 ** Math.min(failures, 10));
 
 /**
  * @typedef {object} Ports
@@ -44,12 +46,14 @@ export const backoffMs = (failures, random) =>
  * @property {(url: string) => EventSource} events
  * @property {() => Promise<object>} sync      rejects with `{gone: true}` when the conversation is not there
  * @property {() => number} now
- * @property {(ms: number, run: () => void) => (() => void)} after   gives a function that takes it back
+ * @property {typeof import("./timers.js").after} after
  * @property {() => number} random
  * @property {() => boolean} hidden
+ * @property {(error: Error) => void} report   of what should not have happened, for whoever develops this
  *
  * @typedef {object} Handlers
  * @property {() => string} cursor                        where to go on reading
+ * @property {() => boolean} awaits                       whether an answer is under way
  * @property {(frame: object) => {gap: boolean}} frame
  * @property {(sync: object) => void} sync
  * @property {(status: string, failures: number) => void} status
@@ -63,14 +67,15 @@ export class Connection {
   #status = Status.idle;
   #epoch = 0;
   #link = null;
-  #failures = 0;
+  #backoff;
   #needsSync = false;
   #appliedSinceSync = true;
   #socketWorked = false;
   #openedAt = null;
   #heardAt = 0;
+  #toldAt = 0;
   #unacknowledged = 0;
-  #timers = new Map();
+  #timers;
 
   /**
    * @param {{ports: Ports, handlers: Handlers, urls: {socket: string, events: string}, transport?: string}} parts
@@ -78,6 +83,8 @@ export class Connection {
    */
   constructor({ ports, handlers, urls, transport }) {
     this.#ports = ports;
+    this.#timers = new Timers(ports.after);
+    this.#backoff = new Backoff(ports.random);
     this.#handlers = handlers;
     this.#urls = urls;
     this.#forced = transport !== undefined;
@@ -92,9 +99,10 @@ export class Connection {
     return this.#kind;
   }
 
-  /** Follow from the cursor that the handlers give. */
+  /** Follow from the cursor that the handlers give. Call it once. */
   start() {
-    this.#open();
+    this.#toldAt = this.#ports.now();
+    this.#proceed();
   }
 
   /** The page goes away, perhaps to come back from the browser's cache. */
@@ -105,16 +113,24 @@ export class Connection {
 
   /** The page was shown, woken or put online: make sure that what looks open is alive. */
   wake() {
-    if (this.#status === Status.gone || this.#status === Status.syncing) return;
-    if (this.#status === Status.live && this.#ports.now() - this.#heardAt < FRESH_MS) return;
+    if (this.#status === Status.gone) return;
+    const isAtIt = this.#status === Status.live || this.#status === Status.syncing;
+    if (isAtIt && this.#ports.now() - this.#heardAt < FRESH_MS) return;
     this.resync();
   }
 
   /** Ask for everything again, then go on from there. */
   resync() {
     this.#needsSync = true;
-    this.#failures = 0;
+    this.#backoff.forget();
     this.#proceed();
+  }
+
+  /** What is shown may not be what there is: ask for everything again soon, or else before the next connection. */
+  doubt() {
+    this.#needsSync = true;
+    if (this.#link === null || this.#timers.has("doubt")) return;
+    this.#timers.set("doubt", this.#backoff.moment(), () => this.#proceed());
   }
 
   #proceed() {
@@ -129,10 +145,10 @@ export class Connection {
     this.#heardAt = this.#ports.now();
     this.#link = OPENERS[this.#kind]({ ports: this.#ports, urls: this.#urls }, this.#handlers.cursor(), {
       opened: guarded(() => this.#opened()),
-      heard: guarded((text) => this.#heard(text)),
-      lost: guarded(() => this.#lost()),
+      heard: guarded((frame, units) => this.#heard(frame, units)),
+      lost: guarded((code) => this.#lost(code)),
     });
-    this.#setTimer("connect", CONNECT_MS, () => this.#lost());
+    this.#timers.set("connect", CONNECT_MS, () => this.#lost());
   }
 
   /** Callbacks of a link that has been replaced are dropped: a fence, as the log has for drivers. */
@@ -144,7 +160,7 @@ export class Connection {
   }
 
   #opened() {
-    this.#clearTimer("connect");
+    this.#timers.clear("connect");
     this.#openedAt = this.#ports.now();
     this.#heardAt = this.#openedAt;
     this.#socketWorked ||= this.#kind === Transport.socket;
@@ -154,7 +170,7 @@ export class Connection {
 
   /** While the page is hidden its timers are late, so they can't tell that the server is silent. */
   #watch(ms) {
-    this.#setTimer("silence", ms, () => {
+    this.#timers.set("silence", ms, () => {
       const left = this.#heardAt + SILENCE_MS - this.#ports.now();
       if (left > 0) this.#watch(left);
       else if (this.#ports.hidden()) this.#watch(SILENCE_MS);
@@ -162,12 +178,31 @@ export class Connection {
     });
   }
 
-  #heard(text) {
+  #heard(frame, units) {
     this.#heardAt = this.#ports.now();
-    const frame = decode(text);
-    if (frame.type === Frame.ping) return;
-    if (frame.type === Frame.resync || this.#handlers.frame(frame).gap) this.#missed();
-    else this.#applied(text.length);
+    if (frame.type === Frame.ping) this.#pinged();
+    else if (frame.type === Frame.resync || this.#fold(frame).gap) this.#missed();
+    else this.#applied(units);
+  }
+
+  /** What cannot be folded was missed. */
+  #fold(frame) {
+    try {
+      return this.#handlers.frame(frame);
+    } catch (error) {
+      this.#ports.report(error);
+      return { gap: true };
+    }
+  }
+
+  #pinged() {
+    if (!this.#isTooQuiet || this.#timers.has("quiet")) return;
+    this.#timers.set("quiet", this.#ports.random() * QUIET_SPREAD_MS, () => this.resync());
+  }
+
+  /** A log that lost its end is as silent as a slow model. Only a sync tells them apart. */
+  get #isTooQuiet() {
+    return this.#handlers.awaits() && this.#ports.now() - this.#toldAt >= QUIET_MS;
   }
 
   #missed() {
@@ -178,22 +213,26 @@ export class Connection {
   }
 
   #applied(units) {
-    this.#failures = 0;
+    this.#toldAt = this.#heardAt;
+    this.#timers.clear("quiet");
+    this.#backoff.forget();
     this.#appliedSinceSync = true;
     this.#unacknowledged += units;
     if (this.#unacknowledged >= ACK_UNITS) this.#acknowledge();
-    else if (!this.#timers.has("acknowledge")) this.#setTimer("acknowledge", ACK_MS, () => this.#acknowledge());
+    else if (!this.#timers.has("acknowledge")) this.#timers.set("acknowledge", ACK_MS, () => this.#acknowledge());
   }
 
   #acknowledge() {
-    this.#clearTimer("acknowledge");
+    this.#timers.clear("acknowledge");
     this.#unacknowledged = 0;
     this.#link.acknowledge(this.#handlers.cursor());
   }
 
-  #lost() {
+  /** @param {number} [code]  what a server closed with */
+  #lost(code) {
     const opened = this.#openedAt !== null;
-    if (opened && this.#ports.now() - this.#openedAt >= GOOD_MS) this.#failures = 0;
+    if (opened) this.#backoff.ended(this.#ports.now() - this.#openedAt, code);
+    if (DOUBTS.has(code)) this.#needsSync = true;
     if (!this.#forced) this.#kind = this.#nextKind(opened);
     this.#retry();
   }
@@ -206,17 +245,17 @@ export class Connection {
 
   #retry() {
     this.#close();
-    const delay = backoffMs(this.#failures, this.#ports.random());
-    this.#failures += 1;
+    const delay = this.#backoff.next();
     // One failure may be the network's. After more, ask first what has become of the conversation.
-    if (this.#failures > 2) this.#needsSync = true;
+    if (this.#backoff.failures > 2 || this.#isTooQuiet) this.#needsSync = true;
     this.#become(Status.waiting);
-    this.#setTimer("retry", delay, () => this.#proceed());
+    this.#timers.set("retry", delay, () => this.#proceed());
   }
 
   async #sync() {
     this.#close();
     this.#become(Status.syncing);
+    this.#heardAt = this.#ports.now();
     const guarded = this.#guard();
     await this.#ports.sync().then(
       guarded((sync) => this.#synced(sync)),
@@ -227,14 +266,22 @@ export class Connection {
   #synced(sync) {
     this.#needsSync = false;
     this.#appliedSinceSync = false;
-    this.#handlers.sync(sync);
-    this.#open();
+    this.#toldAt = this.#ports.now();
+    try {
+      this.#handlers.sync(sync);
+    } catch (error) {
+      this.#ports.report(error);
+      this.#needsSync = true;
+      this.#retry();
+      return;
+    }
+    // Showing it may have raised a doubt.
+    this.#proceed();
   }
 
   #close() {
     this.#epoch += 1;
-    this.#timers.forEach((cancel) => cancel());
-    this.#timers.clear();
+    this.#timers.clearAll();
     this.#link?.close();
     this.#link = null;
     this.#openedAt = null;
@@ -243,31 +290,6 @@ export class Connection {
 
   #become(status) {
     this.#status = status;
-    this.#handlers.status(status, this.#failures);
-  }
-
-  #setTimer(name, ms, run) {
-    this.#clearTimer(name);
-    this.#timers.set(
-      name,
-      this.#ports.after(ms, () => {
-        this.#timers.delete(name);
-        run();
-      }),
-    );
-  }
-
-  #clearTimer(name) {
-    this.#timers.get(name)?.();
-    this.#timers.delete(name);
-  }
-}
-
-/** What is no JSON was cut or changed on its way: the same as having missed it. */
-function decode(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return { type: Frame.resync };
+    this.#handlers.status(status, this.#backoff.failures);
   }
 }

@@ -71,6 +71,14 @@ export class Conversation {
     return true;
   }
 
+  /** Note that a request to stop was taken; the log will say by whom and when. Says whether that is news. */
+  noteCancel(gen) {
+    const before = this.#generations.get(gen);
+    if (before === undefined || !isLive(before.state) || before.cancel_requested !== null) return false;
+    this.#generations.set(gen, foldCancel(before, { at: null, by: null }));
+    return true;
+  }
+
   /** The turn that a generation answers. */
   turnOf(gen) {
     return this.#turns.find(({ generations }) => generations.includes(gen));
@@ -105,7 +113,11 @@ export class Conversation {
 
   #take(data, outcome) {
     const before = this.#generations.get(data.gen);
-    if (before === undefined) outcome.gap = true;
+    if (before === undefined) {
+      // Nobody told of its turn, and without one it has no place.
+      outcome.gap = true;
+      return;
+    }
     this.#generations.set(data.gen, snapshotFrom({ ...rowOf(before), ...data }));
     outcome.changed.add(data.gen);
   }

@@ -18,3 +18,11 @@ export function parts(root) {
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
+
+/** Make an element that holds a text. */
+export function textElement(name, text, className = "") {
+  const element = document.createElement(name);
+  element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}

@@ -56,6 +56,16 @@ export const View = Object.freeze({ block: "block", turn: "turn", cancel: "cance
 
 export const Frame = Object.freeze({ events: "events", snapshot: "snapshot", resync: "resync", ping: "ping" });
 
+/** What a server closes a WebSocket with; any other code is the network's. */
+export const Close = Object.freeze({
+  invalid: 4400,
+  nothingHere: 4404,
+  tooMany: 4429,
+  fault: 4500,
+  leaving: 4502,
+  unavailable: 4503,
+});
+
 const WORKING = {
   text_delta: State.running,
   reasoning_delta: State.running,

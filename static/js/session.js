@@ -5,13 +5,18 @@
 
 import { Connection } from "./connection.js";
 import { Conversation } from "./conversation.js";
-import { State } from "./protocol.js";
+import { State, isLive } from "./protocol.js";
 import { uuid } from "./uuid.js";
+
+// A driver answers a stop within two seconds, and one that is lost is noticed within twelve.
+const STOP_MS = 10_000;
 
 export class Session {
   #api;
   #urls;
   #listener;
+  #after;
+  #stopping = new Set();
   #keys = new Map();
 
   /**
@@ -30,17 +35,21 @@ export class Session {
     this.#urls = urls;
     this.#listener = listener;
     this.conversation = new Conversation(sync);
+    const all = ports(() => api.get(urls.sync));
+    this.#after = all.after;
     this.connection = new Connection({
-      ports: ports(() => api.get(urls.sync)),
+      ports: all,
       urls,
       transport,
       handlers: {
         cursor: () => this.conversation.cursor,
+        awaits: () => this.conversation.live.length > 0,
         frame: (frame) => this.#apply(frame),
         sync: (document) => this.#restore(document),
         status: listener.status,
       },
     });
+    this.#watchStops();
   }
 
   /** Send a prompt. The answer may come after the live connection has told of the turn already. */
@@ -51,12 +60,14 @@ export class Session {
 
   /** Ask for a generation to be stopped. The log answers with its terminal event. */
   async cancel(gen) {
-    await this.#api.post(this.#url("cancel", gen));
+    const { state } = await this.#api.postForCertain(this.#url("cancel", gen));
+    this.#noteCancels([{ id: gen, state }]);
   }
 
   /** Ask for everything to be stopped. */
   async cancelAll() {
-    await this.#api.post(this.#urls.cancelAll);
+    const { generations } = await this.#api.postForCertain(this.#urls.cancelAll);
+    this.#noteCancels(generations);
   }
 
   /**
@@ -80,7 +91,37 @@ export class Session {
     const waiting = this.conversation.live.filter(({ state }) => state === State.queued);
     const told = await Promise.all(waiting.map(({ gen }) => this.#api.get(this.#url("generation", gen)).catch(() => null)));
     const moved = told.filter((one) => one !== null && this.conversation.setPlace(one.id, one.place));
-    this.#listener.changed(new Set(moved.map(({ id }) => id)));
+    this.#changed(new Set(moved.map(({ id }) => id)));
+  }
+
+  /** What has ended already tells of its end in the log. */
+  #noteCancels(answers) {
+    const taken = answers.filter(({ id, state }) => isLive(state) && this.conversation.noteCancel(id));
+    this.#changed(new Set(taken.map(({ id }) => id)));
+  }
+
+  #changed(gens) {
+    this.#watchStops();
+    this.#listener.changed(gens);
+  }
+
+  /** A server that lost its data has forgotten a stop, and no event will say so: ask after a while. */
+  #watchStops() {
+    for (const { gen } of this.#stops) {
+      if (this.#stopping.has(gen)) continue;
+      this.#stopping.add(gen);
+      this.#after(STOP_MS, () => this.#lookAfterStop(gen));
+    }
+  }
+
+  /** The answers that were asked to stop and have not ended. */
+  get #stops() {
+    return this.conversation.live.filter((one) => one.cancel_requested !== null);
+  }
+
+  #lookAfterStop(gen) {
+    this.#stopping.delete(gen);
+    if (this.#stops.some((one) => one.gen === gen)) this.connection.doubt();
   }
 
   #url(name, gen) {
@@ -90,12 +131,13 @@ export class Session {
   #apply(frame) {
     const outcome = this.conversation.apply(frame);
     if (outcome.turns) this.#listener.turns();
-    this.#listener.changed(outcome.changed);
+    this.#changed(outcome.changed);
     return outcome;
   }
 
   #restore(sync) {
     this.conversation.replace(sync);
+    this.#watchStops();
     this.#listener.restored();
   }
 }

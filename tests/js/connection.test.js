@@ -1,59 +1,8 @@
-import { Connection, Status, Transport, backoffMs } from "/static/js/connection.js";
-import { FakeClock, FakeEvents, FakeSocket } from "./fakes.js";
+import { backoffMs } from "/static/js/backoff.js";
+import { Status, Transport } from "/static/js/connection.js";
+import { FakeEvents, FakeSocket } from "./fakes.js";
 import { equal, ok, test } from "./suite.js";
-
-const settled = () => new Promise((resolve) => setTimeout(resolve));
-
-/** A connection with everything around it in the test's hands. */
-function setUp(options = {}) {
-  const clock = new FakeClock();
-  const world = { clock, links: [], frames: [], syncs: 0, documents: [], cursor: "1-0", hidden: false, gap: false };
-  world.answer = () => Promise.resolve({ cursor: "9-0" });
-  const opening = (Link) => (url) => {
-    world.links.push(new Link(url));
-    return world.links.at(-1);
-  };
-  world.connection = new Connection({
-    urls: { socket: "http://here/ws/c", events: "http://here/api/c/events" },
-    ports: {
-      socket: opening(FakeSocket),
-      events: opening(FakeEvents),
-      sync: () => {
-        world.syncs += 1;
-        return world.answer();
-      },
-      now: clock.now,
-      after: clock.after,
-      random: () => 1,
-      hidden: () => world.hidden,
-    },
-    handlers: {
-      cursor: () => world.cursor,
-      frame: (frame) => {
-        world.frames.push(frame);
-        if (!world.gap) world.cursor = frame.cursor;
-        return { gap: world.gap };
-      },
-      sync: (document) => {
-        world.documents.push(document);
-        world.cursor = document.cursor;
-      },
-      status: (status, failures) => Object.assign(world, { status, failures }),
-    },
-    ...options,
-  });
-  return world;
-}
-
-function live(options) {
-  const world = setUp(options);
-  world.connection.start();
-  world.links[0].open();
-  return world;
-}
-
-const link = (world) => world.links.at(-1);
-const events = (cursor) => ({ type: "events", cursor, events: [] });
+import { events, link, live, setUp, settled } from "./world.js";
 
 test("it begins with a socket at the cursor", () => {
   const world = setUp();

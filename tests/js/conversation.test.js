@@ -120,8 +120,12 @@ test("a snapshot frame replaces what is known", () => {
   equal([[...changed], conversation.cursor, conversation.generation("a").text], [["a"], "8-0", "long"]);
 });
 
-test("a snapshot of an unknown generation asks for sync", () => {
-  equal(twoPanes().apply({ type: "snapshot", cursor: "8-0", generations: [snapshot("z")] }).gap, true);
+test("a snapshot of an unknown generation asks for sync, and is kept out until its turn is known", () => {
+  const conversation = twoPanes();
+  const generations = [snapshot("z"), snapshot("a", { state: "running", seq: 2, text: "hi" })];
+  const { gap, changed } = conversation.apply({ type: "snapshot", cursor: "8-0", generations });
+  equal([gap, conversation.cursor, conversation.generation("z") ?? null], [true, "1-0", null]);
+  equal([[...changed], conversation.generation("a").text], [["a"], "hi"]);
 });
 
 test("a sync document is the whole truth, also where it knows less", () => {
@@ -160,6 +164,25 @@ test("a cancel request shows in its generation only", () => {
 
 test("a cancel request for a generation that nobody told of asks for sync", () => {
   equal(twoPanes().apply(frame("2-0", cancelled("z"))).gap, true);
+});
+
+test("a request to stop that was taken shows before the log tells of it", () => {
+  const conversation = twoPanes();
+  equal([conversation.noteCancel("a"), conversation.noteCancel("a"), conversation.noteCancel("z")], [true, false, false]);
+  conversation.apply(frame("2-0", cancelled("a")));
+  equal(conversation.generation("a").cancel_requested, { at: 5000, by: "user" });
+});
+
+test("a request to stop that the server has forgotten is forgotten with the next sync", () => {
+  const conversation = twoPanes();
+  conversation.noteCancel("a");
+  conversation.replace(sync(turn("t", snapshot("a"), snapshot("b"))));
+  equal(conversation.generation("a").cancel_requested, null);
+});
+
+test("an answer that has ended cannot be asked to stop", () => {
+  const conversation = new Conversation(sync(turn("t", snapshot("a", { state: "completed" }))));
+  equal([conversation.noteCancel("a"), conversation.generation("a").cancel_requested], [false, null]);
 });
 
 test("a further answer to a known turn is added to it", () => {

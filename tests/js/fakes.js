@@ -59,8 +59,9 @@ export class FakeSocket extends FakeLink {
     this.sent.push(JSON.parse(text));
   }
 
-  cut() {
-    this.onclose();
+  /** 1006 is what a browser says when nobody said good-bye. */
+  cut(code = 1006) {
+    this.onclose({ code });
   }
 }
 

@@ -21,6 +21,8 @@ from streaming.events import (
     ReasoningDelta,
     Start,
     TextDelta,
+    ToolComplete,
+    ToolDelta,
     event_to_dict,
     view_to_dict,
 )
@@ -85,6 +87,12 @@ class Answer:
 
     def reasoning(self, text: str) -> list[Json]:
         return self._event(ReasoningDelta(text))
+
+    def tool_piece(self, call: str, arguments: str, name: str | None = None) -> list[Json]:
+        return self._event(ToolDelta(call, arguments, name))
+
+    def tool(self, call: str, name: str, arguments: str) -> list[Json]:
+        return self._event(ToolComplete(call, name, arguments))
 
     def done(self, finish: str = "stop") -> list[Json]:
         entries = [self._view(view) for view in self._blocks.finish()]

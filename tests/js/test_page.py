@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from streaming.frames import RESYNC
 from tests.js import scenes
@@ -120,6 +120,25 @@ async def test_a_gap_fetches_sync_and_goes_on_from_its_cursor(scene: Scene) -> N
     scene.replies["GET", "/api/conversations/c/sync"] = (200, document)
     await scene.say(late)
     await expect(scene.page.locator("answer-body").first).to_have_text("This frame is lost. This one is not.")
+    await expect_eventually(scene, lambda: "cursor=50-0" in scene.sockets[-1].url)
+
+
+async def test_a_sync_whose_reply_never_comes_is_given_up_and_asked_for_again(scene: Scene) -> None:
+    await scene.page.clock.install()
+    careful, lively = await two_live(scene)
+    careful.text("It was here all the time.")
+    document = scenes.sync(scenes.turn("t", "Why?", [careful, lively]), cursor="50-0")
+    scene.replies["GET", "/api/conversations/c/sync"] = (200, document)
+    lost: list[Route] = []
+
+    def lose(route: Route) -> None:
+        lost.append(route)
+
+    await scene.page.route("**/sync", lose, times=1)
+    await scene.send(RESYNC)
+    await expect_eventually(scene, lambda: len(lost) == 1)
+    await scene.page.clock.fast_forward(31_000)
+    await expect(scene.page.locator("answer-body").first).to_have_text("It was here all the time.")
     await expect_eventually(scene, lambda: "cursor=50-0" in scene.sockets[-1].url)
 
 

@@ -3,8 +3,11 @@ import { copyText } from "../clipboard.js";
 import { Follow } from "../follow.js";
 import { metrics, stateText, timingRows } from "../format.js";
 import { noticeOf } from "../notices.js";
-import { cloneTemplate, parts, setText } from "../page.js";
-import { isLive } from "../protocol.js";
+import { cloneTemplate, parts, setText, textElement } from "../page.js";
+import { AnswerPager } from "../pane/answer-pager.js";
+import { ContinuedAnswers } from "../pane/continued-answers.js";
+import { StopButton } from "../pane/stop-button.js";
+import { ToolCalls } from "../pane/tool-calls.js";
 
 const measureOf = ({ scrollTop, scrollHeight, clientHeight }) =>
   ({ top: scrollTop, height: scrollHeight, viewport: clientHeight });
@@ -22,22 +25,26 @@ const COPIED_MS = 2000;
  */
 export class ChatPane extends HTMLElement {
   #parts = null;
+  #pager;
+  #stop;
+  #tools;
+  #continued;
   #follow = new Follow();
   #snapshot = null;
   #name = "";
   #askedAt = null;
-  #cancelling = false;
   #asking = false;
-  #answers = [];
   #canAskAgain = false;
-  #toolsPainted = null;
-  #continuedPainted = "";
 
   connectedCallback() {
     if (this.#parts) return;
     const content = cloneTemplate("pane-template");
     this.#parts = parts(content);
     this.append(content);
+    this.#pager = new AnswerPager(this.#parts, (gen, step) => this.#dispatch("answer-show", { gen, step }));
+    this.#stop = new StopButton(this.#parts.stop, () => this.#dispatch("generation-cancel", { gen: this.#snapshot.gen }));
+    this.#tools = new ToolCalls(this.#parts.tools);
+    this.#continued = new ContinuedAnswers(this.#parts.continued);
     this.#listen();
   }
 
@@ -52,9 +59,9 @@ export class ChatPane extends HTMLElement {
    * @param {boolean} identity.canAskAgain  whether another answer may follow it
    */
   introduce({ label, name, number, askedAt, gens, gen, canAskAgain }) {
-    this.#parts.label.textContent = label;
+    setText(this.#parts.label, label);
     this.#parts.label.title = label;
-    this.#parts.number.textContent = number;
+    setText(this.#parts.number, String(number));
     this.dataset.hue = ((number - 1) % 8) + 1;
     this.setAttribute("aria-label", `${name}, answer`);
     this.#parts.scroller.setAttribute("aria-label", `Text of ${name}`);
@@ -62,13 +69,8 @@ export class ChatPane extends HTMLElement {
     this.#name = name;
     this.#askedAt = askedAt;
     this.#canAskAgain = canAskAgain;
-    this.#paintPager(gens, gen);
+    this.#pager.paint(gens, gen, name);
     if (this.#snapshot) this.#paintAgain(this.#snapshot);
-  }
-
-  /** The model's label, made distinct from the other panes of the turn. */
-  get name() {
-    return this.#name;
   }
 
   /** True while a selection keeps newer blocks from being shown. */
@@ -86,8 +88,8 @@ export class ChatPane extends HTMLElement {
     this.dataset.state = snapshot.state;
     this.#paintHeader(snapshot, pace);
     this.#paintReasoning(snapshot);
-    this.#paintTools(snapshot);
-    this.#paintContinued(continued);
+    this.#tools.paint(snapshot.tools);
+    this.#continued.paint(continued, snapshot.gen, (gen) => this.#pager.placeOf(gen));
     this.#parts.answer.paint(snapshot);
     this.#paintNotice(snapshot);
     this.#paintAgain(snapshot);
@@ -102,16 +104,12 @@ export class ChatPane extends HTMLElement {
 
   /** Show that this generation is to be stopped. Says false when that is so already, or it has ended. */
   expectStop() {
-    if (this.#isStopping || !isLive(this.#snapshot.state)) return false;
-    this.#cancelling = true;
-    this.#paintStop(this.#snapshot);
-    return true;
+    return this.#stop.expectStop();
   }
 
-  /** Say that the cancel request did not get through. */
-  cancelFailed() {
-    this.#cancelling = false;
-    this.#paintStop(this.#snapshot);
+  /** The request to stop was answered, or came to nothing: the next painting shows what the state says. */
+  stopAnswered() {
+    this.#stop.stopAnswered();
   }
 
   /** Say that the request for another answer did not get through. */
@@ -121,32 +119,15 @@ export class ChatPane extends HTMLElement {
   }
 
   focusStop() {
-    this.#parts.stop.focus();
+    this.#stop.focus();
   }
 
   /** Put the focus where it was before this pane took another's place. */
   focusPager(step) {
-    const { older, newer } = this.#parts;
-    const wanted = step < 0 ? older : newer;
-    (wanted.disabled ? (step < 0 ? newer : older) : wanted).focus();
-  }
-
-  get #isStopping() {
-    return this.#cancelling || this.#snapshot.cancel_requested !== null;
+    this.#pager.focus(step);
   }
 
   // Header
-
-  #paintPager(gens, gen) {
-    const { pager, older, newer, which } = this.#parts;
-    const at = gens.indexOf(gen);
-    this.#answers = gens;
-    pager.hidden = gens.length < 2;
-    older.disabled = at === 0;
-    newer.disabled = at === gens.length - 1;
-    setText(which, `${at + 1} of ${gens.length}`);
-    pager.setAttribute("aria-label", `Answers of ${this.#name}`);
-  }
 
   #paintHeader(snapshot, pace) {
     const { state, firstToken, tokens, rate, copy, timings } = this.#parts;
@@ -156,24 +137,14 @@ export class ChatPane extends HTMLElement {
     setText(tokens, numbers.tokens);
     setText(rate, numbers.rate);
     copy.disabled = snapshot.text === "";
-    this.#paintStop(snapshot);
+    this.#stop.paint(snapshot, this.#name);
     if (timings.open) this.#paintTimings();
-  }
-
-  /** A button that has the focus stays when it loses its use, or the focus would fall to the body. */
-  #paintStop({ state }) {
-    const { stop } = this.#parts;
-    const live = isLive(state);
-    stop.setAttribute("aria-disabled", String(!live || this.#isStopping));
-    setText(stop, this.#isStopping && live ? "Stopping…" : "Stop");
-    stop.setAttribute("aria-label", `${stop.textContent} ${this.#name}`);
-    stop.hidden = !live && document.activeElement !== stop;
   }
 
   #paintTimings() {
     const rows = timingRows(this.#snapshot);
-    const cells = rows.flatMap(([name, value]) => [cell("dt", name), cell("dd", value)]);
-    const fallback = cell("dd", "The server’s measurements come when the answer ends.");
+    const cells = rows.flatMap(([name, value]) => [textElement("dt", name), textElement("dd", value)]);
+    const fallback = textElement("dd", "The server’s measurements come when the answer ends.");
     this.#parts.rows.replaceChildren(...(cells.length > 0 ? cells : [fallback]));
   }
 
@@ -183,37 +154,9 @@ export class ChatPane extends HTMLElement {
     const { reasoning: fold, reasoningText } = this.#parts;
     fold.hidden = reasoning === "";
     const painted = reasoningText.firstChild ?? reasoningText.appendChild(document.createTextNode(""));
+    if (reasoning === painted.data) return;
     if (reasoning.startsWith(painted.data)) painted.appendData(reasoning.slice(painted.length));
     else painted.data = reasoning;
-  }
-
-  #paintTools({ tools }) {
-    if (tools === this.#toolsPainted) return;
-    this.#toolsPainted = tools;
-    this.#parts.tools.hidden = tools.length === 0;
-    this.#parts.tools.replaceChildren(...tools.map(toolItem));
-  }
-
-  #paintContinued(continued) {
-    const painted = continued.map(({ gen }) => gen).join(" ");
-    if (painted === this.#continuedPainted) return;
-    this.#continuedPainted = painted;
-    const { continued: place } = this.#parts;
-    place.hidden = continued.length === 0;
-    place.replaceChildren();
-    for (const snapshot of continued) {
-      const body = document.createElement("answer-body");
-      body.className = "answer";
-      place.append(this.#continuedHead(snapshot.gen, stateText(snapshot)), body);
-      body.paint(snapshot);
-    }
-    if (continued.length > 0) place.append(this.#continuedHead(this.#snapshot.gen, "goes on from here"));
-  }
-
-  #continuedHead(gen, what) {
-    const head = cell("p", `Answer ${this.#answers.indexOf(gen) + 1}: ${what}`);
-    head.className = "continued__head";
-    return head;
   }
 
   #paintAgain(snapshot) {
@@ -237,7 +180,7 @@ export class ChatPane extends HTMLElement {
   // Actions
 
   #listen() {
-    const { scroller, stop, jump, copy, reasoning, timings, older, newer, retry, goOn } = this.#parts;
+    const { scroller, jump, copy, reasoning, timings, retry, goOn } = this.#parts;
     scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     scroller.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && this.#letGo(), { passive: true });
     // Opening the fold must not carry away what was clicked; what fits after all is followed again.
@@ -245,23 +188,10 @@ export class ChatPane extends HTMLElement {
     reasoning.addEventListener("toggle", () => this.#scrolled());
     scroller.addEventListener("click", (event) => this.#copyCode(event));
     jump.addEventListener("click", () => this.#jump());
-    stop.addEventListener("click", () => this.#cancel());
-    older.addEventListener("click", () => this.#turnTo(-1));
-    newer.addEventListener("click", () => this.#turnTo(1));
     retry.addEventListener("click", () => this.#askAgain("retry"));
     goOn.addEventListener("click", () => this.#askAgain("continue"));
     copy.addEventListener("click", () => this.#copy(copy, this.#snapshot.text));
-    stop.addEventListener("blur", () => this.#paintStop(this.#snapshot));
     timings.addEventListener("toggle", () => this.#paintTimings());
-  }
-
-  #cancel() {
-    if (this.expectStop()) this.#dispatch("generation-cancel", { gen: this.#snapshot.gen });
-  }
-
-  #turnTo(step) {
-    const at = this.#answers.indexOf(this.#snapshot.gen);
-    this.#dispatch("answer-show", { gen: this.#answers[at + step], step });
   }
 
   #askAgain(kind) {
@@ -305,22 +235,4 @@ export class ChatPane extends HTMLElement {
   #dispatch(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail }));
   }
-}
-
-function cell(name, text) {
-  const element = document.createElement(name);
-  element.textContent = text;
-  return element;
-}
-
-const OUTCOMES = { succeeded: "Result", failed: "Failed", rejected: "Rejected", unknown: "Outcome unknown" };
-
-function toolItem({ name, arguments: args, complete, outcome, result }) {
-  const item = cell("li", "");
-  item.className = "tool";
-  const title = cell("p", `${complete ? "Tool call" : "Tool call, still coming"}: ${name || "…"}`);
-  title.className = "tool__title";
-  item.append(title, cell("pre", args));
-  if (outcome) item.append(cell("p", OUTCOMES[outcome] ?? outcome), cell("pre", result ?? ""));
-  return item;
 }

@@ -1,5 +1,5 @@
 import { epochMs } from "../format.js";
-import { cloneTemplate, parts } from "../page.js";
+import { cloneTemplate, parts, setText } from "../page.js";
 
 /** One prompt and the panes that answer it. */
 export class ChatTurn extends HTMLElement {
@@ -22,8 +22,8 @@ export class ChatTurn extends HTMLElement {
    * @param {object[]} answers  one of each pane, in order: its `key`, and what `ChatPane.introduce` takes
    */
   introduce(turn, position, answers) {
-    this.#parts.heading.textContent = `Prompt ${position}`;
-    this.#parts.prompt.textContent = turn.prompt;
+    setText(this.#parts.heading, `Prompt ${position}`);
+    setText(this.#parts.prompt, turn.prompt);
     this.#parts.panes.dataset.count = answers.length;
     const askedAt = epochMs(turn.created_at);
     answers.forEach((answer, index) => this.#introducePane(answer, { number: index + 1, askedAt }));

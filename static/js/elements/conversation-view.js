@@ -1,14 +1,16 @@
-import { continuedBy, panesOf } from "../again.js";
 import { restored } from "../announcements.js";
 import { createApi } from "../api.js";
 import { browserPorts, followPageLife } from "../browser-ports.js";
 import { Catalogue } from "../catalogue.js";
 import { Status, Transport } from "../connection.js";
+import { Faults } from "../faults.js";
 import { pageTitle, stateText } from "../format.js";
 import { FrameBatch } from "../frame-batch.js";
 import { csrfToken, parts, readJson, setText } from "../page.js";
 import { State, isTerminal } from "../protocol.js";
 import { Session } from "../session.js";
+import { ShownAnswers } from "../shown-answers.js";
+import { Transcript } from "../transcript.js";
 
 // `?transport=sse` and `?transport=socket` are for tests, and for finding faults of a network.
 const FORCED = { sse: Transport.events, socket: Transport.socket };
@@ -16,15 +18,16 @@ const FORCED = { sse: Transport.events, socket: Transport.socket };
 // A line that moves within this time needs no place.
 const LINE_MS = 3000;
 
+const CANNOT_SHOW = "An answer cannot be shown by this page as it is. Nothing is lost. Reload the page to see it.";
+
 /** A conversation's page: gives state to the elements that show it, and their requests to the session. */
 export class ConversationView extends HTMLElement {
   #parts;
   #session;
-  #catalogue;
+  #answers;
+  #transcript;
+  #faults;
   #announcer;
-  #turns = new Map();
-  /** Where an older answer was asked for: which, and how many there were then. A new one is shown again. */
-  #chosen = new Map();
   #lineTimer = null;
   #batch = new FrameBatch((ids) => this.#paint(ids));
   #life = null;
@@ -34,16 +37,19 @@ export class ConversationView extends HTMLElement {
   connectedCallback() {
     this.#parts = parts(this);
     this.#announcer = document.querySelector("live-announcer");
-    this.#catalogue = new Catalogue(readJson("models"));
+    const catalogue = new Catalogue(readJson("models"));
     this.#session = this.#openSession();
+    this.#faults = this.#lookForFaults();
+    this.#answers = new ShownAnswers(this.#conversation, (model) => catalogue.label(model));
+    this.#transcript = this.#makeTranscript();
     this.#life = new AbortController();
     this.#listen(this.#life.signal);
     this.#showAll();
-    this.#showNewest();
+    this.#transcript.showNewest();
     // Past turns have their true heights only when they were laid out, and then the newest has moved.
-    requestAnimationFrame(() => requestAnimationFrame(() => this.#showNewest()));
+    requestAnimationFrame(() => requestAnimationFrame(() => this.#transcript.showNewest()));
     this.#announceRestored();
-    this.#parts.composer.begin(this.#catalogue, this.#conversation.panes, (draft) => this.#send(draft));
+    this.#parts.composer.begin(catalogue, this.#conversation.panes, (draft) => this.#send(draft));
     this.#session.connection.start();
     followPageLife(this.#session.connection, this.#life.signal);
   }
@@ -76,6 +82,19 @@ export class ConversationView extends HTMLElement {
     });
   }
 
+  #lookForFaults() {
+    return new Faults({
+      report: (error) => reportError(error),
+      ask: () => this.#session.connection.doubt(),
+      tell: () => this.#parts.composer.showProblem(CANNOT_SHOW),
+    });
+  }
+
+  #makeTranscript() {
+    const place = this.#parts.turns;
+    return new Transcript({ place, conversation: this.#conversation, answers: this.#answers, faults: this.#faults });
+  }
+
   #listen(signal) {
     this.addEventListener("generation-cancel", ({ detail, target }) => this.#cancel(detail.gen, target), { signal });
     this.addEventListener("generation-again", ({ detail, target }) => this.#askAgain(detail, target), { signal });
@@ -84,7 +103,7 @@ export class ConversationView extends HTMLElement {
     this.addEventListener("pane-show", ({ detail }) => this.#showPane(detail.index), { signal });
     this.addEventListener("say", ({ detail }) => this.#announcer.say(detail.text), { signal });
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
-    document.addEventListener("selectionchange", () => this.#releaseHeld(), { signal });
+    document.addEventListener("selectionchange", () => this.#batch.add(this.#transcript.heldPanes), { signal });
     const resized = new ResizeObserver(() => this.#batch.add(this.#newestGenerations()));
     resized.observe(this.#parts.turns);
     signal.addEventListener("abort", () => resized.disconnect());
@@ -94,33 +113,31 @@ export class ConversationView extends HTMLElement {
 
   async #send(draft) {
     await this.#session.send(draft);
-    this.#showNewest();
+    this.#transcript.showNewest();
   }
 
   async #cancel(gen, pane) {
-    try {
-      await this.#session.cancel(gen);
-    } catch (problem) {
-      pane.cancelFailed();
-      this.#parts.composer.showProblem(problem.message);
-    }
+    await this.#stop([pane], () => this.#session.cancel(gen));
+    this.#batch.add([gen]);
   }
 
   async #stopAll() {
-    const panes = this.#conversation.live.map(({ gen }) => this.#pane(gen)).filter((pane) => pane?.expectStop());
-    try {
-      await this.#session.cancelAll();
-    } catch (problem) {
-      panes.forEach((pane) => pane.cancelFailed());
-      this.#parts.composer.showProblem(problem.message);
-    }
+    const gens = this.#conversation.live.map(({ gen }) => gen);
+    const panes = gens.map((gen) => this.#transcript.pane(gen)).filter((pane) => pane?.expectStop());
+    await this.#stop(panes, () => this.#session.cancelAll());
+    this.#batch.add(gens);
+  }
+
+  async #stop(panes, ask) {
+    await ask().catch((problem) => this.#parts.composer.showProblem(problem.message));
+    panes.forEach((pane) => pane.stopAnswered());
   }
 
   async #askAgain({ gen, kind }, pane) {
     try {
       const added = await this.#session.again(gen, kind);
       this.#batch.flush();
-      this.#pane(added)?.focusStop();
+      this.#transcript.pane(added)?.focusStop();
     } catch (problem) {
       pane.askingFailed();
       this.#parts.composer.showProblem(problem.message);
@@ -130,125 +147,59 @@ export class ConversationView extends HTMLElement {
   // Showing
 
   #changed(ids) {
-    const snapshots = [...ids].map((id) => this.#conversation.generation(id));
-    snapshots.forEach((snapshot) => this.#observe(snapshot));
+    this.#observe(ids);
     this.#batch.add(ids);
     if (!document.hidden) return;
-    this.#finishedWhileHidden ||= snapshots.some(({ state }) => isTerminal(state));
+    this.#finishedWhileHidden ||= [...ids].some((id) => isTerminal(this.#conversation.generation(id).state));
     this.#paintTitle();
   }
 
-  #observe(snapshot) {
-    const turn = this.#conversation.turnOf(snapshot.gen);
-    const { name } = this.#answers(turn).find(({ gens }) => gens.includes(snapshot.gen));
-    this.#announcer.observe(name, snapshot);
+  #observe(ids) {
+    this.#faults.each(ids, (id) => this.#announcer.observe(this.#answers.nameOf(id), this.#conversation.generation(id)));
+  }
+
+  get #all() {
+    return this.#conversation.generations.map(({ gen }) => gen);
   }
 
   #showAll() {
     this.#introduceTurns();
-    this.#paint(new Set(this.#conversation.generations.map(({ gen }) => gen)));
+    this.#paint(this.#all);
   }
 
   /** Everything was fetched again: show it where it stands, without moving what is being read. */
   #restored() {
+    this.#faults.restored();
     this.#showAll();
     setText(this.#parts.title, this.#conversation.title);
-    this.#conversation.generations.forEach((snapshot) => this.#observe(snapshot));
+    this.#observe(this.#all);
   }
 
   #turnsAdded() {
-    const { turns } = this.#parts;
-    const wasAtEnd = turns.scrollHeight - turns.scrollTop - turns.clientHeight < turns.clientHeight / 2;
+    const wasAtEnd = this.#transcript.isAtEnd;
     this.#introduceTurns();
     this.#batch.add(this.#newestGenerations());
-    if (wasAtEnd) this.#showNewest();
+    if (wasAtEnd) this.#transcript.showNewest();
   }
 
   #introduceTurns() {
-    const { turns } = this.#conversation;
-    turns.forEach((turn) => this.#introduceTurn(turn));
-    this.#parts.welcome.hidden = turns.length > 0;
-  }
-
-  #introduceTurn(turn) {
-    const index = this.#conversation.turns.indexOf(turn);
-    this.#turn(turn.id).introduce(turn, index + 1, this.#answers(turn));
-    this.#turn(turn.id).showPane(this.#parts.switcher.current);
+    this.#transcript.introduceAll(this.#parts.switcher.current);
+    this.#parts.welcome.hidden = this.#conversation.turns.length > 0;
   }
 
   /** Turn to another answer of a pane. The focus stays on the button that was used. */
   #showAnswer({ gen, step }) {
-    const turn = this.#conversation.turnOf(gen);
-    const { key, gens } = this.#panesOf(turn).find((pane) => pane.gens.includes(gen));
-    this.#chosen.set(`${turn.id} ${key}`, { gen, of: gens.length });
-    this.#introduceTurn(turn);
-    this.#paint(new Set([gen]));
-    this.#pane(gen).focusPager(step);
+    const gens = this.#answers.choose(gen);
+    this.#transcript.introduce(this.#conversation.turnOf(gen), this.#parts.switcher.current);
+    this.#paint([gen]);
+    this.#transcript.pane(gen).focusPager(step);
     const state = stateText(this.#conversation.generation(gen));
     this.#announcer.say(`Answer ${gens.indexOf(gen) + 1} of ${gens.length}: ${state}.`);
   }
 
-  #panesOf(turn) {
-    return panesOf(turn, (gen) => this.#conversation.generation(gen));
-  }
-
-  #turn(id) {
-    if (!this.#turns.has(id)) {
-      const element = document.createElement("chat-turn");
-      element.className = "turn";
-      this.#turns.set(id, element);
-      this.#parts.turns.append(element);
-    }
-    return this.#turns.get(id);
-  }
-
-  /** The answer of each pane that is shown, with a name that no other pane of the turn has. */
-  #answers(turn) {
-    const answers = this.#panesOf(turn).map((pane) => this.#answer(turn, pane));
-    return answers.map((answer, index) => {
-      const isShared = answers.filter(({ label }) => label === answer.label).length > 1;
-      return { ...answer, name: isShared ? `${answer.label} (pane ${index + 1})` : answer.label };
-    });
-  }
-
-  /** The newest, unless an older one was asked for since it came. */
-  #answer(turn, { key, gens }) {
-    const chosen = this.#chosen.get(`${turn.id} ${key}`);
-    const newest = gens.at(-1);
-    const gen = chosen?.of === gens.length ? chosen.gen : newest;
-    return { key, gens, gen, label: this.#label(gen), canAskAgain: gen === newest && this.#isLast(turn, key) };
-  }
-
-  /** Whether a pane has not been asked anything since. */
-  #isLast(turn, key) {
-    const later = this.#conversation.turns.slice(this.#conversation.turns.indexOf(turn) + 1);
-    return later.every((one) => one.generations.every((gen) => this.#conversation.generation(gen).pane !== key));
-  }
-
-  #label(gen) {
-    return this.#catalogue.label(this.#conversation.generation(gen).model);
-  }
-
-  #pane(gen) {
-    for (const turn of this.#turns.values()) {
-      const pane = turn.panes.get(gen);
-      if (pane) return pane;
-    }
-    return undefined;
-  }
-
-  /** Measure all, paint all, park all: one layout for a frame, however many panes there are. */
   #paint(ids) {
-    const pairs = [...ids].map((gen) => [this.#pane(gen), gen]).filter(([pane]) => pane);
-    pairs.forEach(([pane]) => pane.measure());
-    pairs.forEach(([pane, gen]) => this.#paintPane(pane, gen));
-    pairs.forEach(([pane]) => pane.park());
+    this.#transcript.paint(ids);
     this.#paintSummary();
-  }
-
-  #paintPane(pane, gen) {
-    const known = (id) => this.#conversation.generation(id);
-    pane.paint(known(gen), this.#conversation.pace(gen), continuedBy(known(gen), known));
   }
 
   /** While something waits in line, ask now and then where it stands. */
@@ -273,7 +224,7 @@ export class ConversationView extends HTMLElement {
   #newestPanes() {
     const turn = this.#conversation.turns.at(-1);
     if (!turn) return [];
-    return this.#answers(turn).map(({ gen, label }) => {
+    return this.#answers.of(turn).map(({ gen, label }) => {
       const snapshot = this.#conversation.generation(gen);
       return { label, state: snapshot.state, stateText: stateText(snapshot) };
     });
@@ -289,23 +240,12 @@ export class ConversationView extends HTMLElement {
   }
 
   #showPane(index) {
-    for (const turn of this.#turns.values()) turn.showPane(index);
+    this.#transcript.showPane(index);
     this.#batch.add(this.#newestGenerations());
   }
 
   #newestGenerations() {
     return this.#conversation.turns.at(-1)?.generations ?? [];
-  }
-
-  #showNewest() {
-    const newest = this.#turns.get(this.#conversation.turns.at(-1)?.id);
-    newest?.settle();
-    newest?.scrollIntoView({ block: "start", behavior: "instant" });
-  }
-
-  /** A selection kept some panes from showing their newest blocks; it may be gone now. */
-  #releaseHeld() {
-    for (const turn of this.#turns.values()) this.#batch.add(turn.heldPanes);
   }
 
   // Life of the page
