@@ -191,6 +191,8 @@ CONVERSATIONS_PER_MINUTE = read_int("SIDESTREAM_CONVERSATIONS_PER_MINUTE", 20, m
 # Celery takes a message early: what it says is in the database already, and messages may come twice
 # or never. Results and retries are not its business here.
 CELERY_TASK_IGNORE_RESULT = True
+# Else each of its threads makes a backend of its own, which reads the metadata of every installed package.
+CELERY_RESULT_BACKEND_THREAD_SAFE = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "generations"
 CELERY_WORKER_POOL = "threads"
