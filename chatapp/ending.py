@@ -23,7 +23,6 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def is_told_to_end() -> bool:
-    """Say whether somebody cancelled the running task, even if the cancellation was swallowed."""
-    task = asyncio.current_task()
+def is_told_to_end(task: asyncio.Task[Any] | None) -> bool:
+    """Say whether somebody cancelled a task, even if the cancellation was swallowed."""
     return task is not None and task.cancelling() > 0

@@ -21,7 +21,7 @@ PACE_S = 0.004
 # A process writes at most so many batches a second. An idle one writes each token at once; with a
 # hundred generations each writes every 30 ms, and neighbouring tokens are joined. That lowers what a
 # token costs from here to the page; two frames more are far below what an eye can see.
-BATCHES_A_SECOND = 3_300
+BATCHES_A_SECOND = 5500
 RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -30,6 +30,7 @@ class _Open:
     journal: Journal
     changed: Callable[[], None]
     written_at: float
+    next_at: float = 0.0  # Its next turn to be written.
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
     def ask(self) -> list[asyncio.Future[None]]:
@@ -47,13 +48,15 @@ class Appender:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        # asyncio asks the operating system who it is each time it is asked for its loop.
+        self._loop = asyncio.get_running_loop()
         self._open: dict[Journal, _Open] = {}
         self._dirty: dict[Journal, float] = {}  # and when it is due, by the loop's clock
         self._wake = asyncio.Event()
 
     def open(self, journal: Journal, changed: Callable[[], None]) -> None:
         """Serve a journal. `changed` is called when a cancel request or a newer driver was found."""
-        self._open[journal] = _Open(journal, changed, asyncio.get_running_loop().time())
+        self._open[journal] = _Open(journal, changed, self._loop.time())
 
     def close(self, journal: Journal) -> None:
         self._open.pop(journal, None)
@@ -65,7 +68,7 @@ class Appender:
 
         `now` does not wait for this journal's turn.
         """
-        due = 0.0 if now else self._open[journal].written_at + len(self._open) / BATCHES_A_SECOND
+        due = 0.0 if now else max(self._open[journal].next_at, self._loop.time())
         self._dirty[journal] = min(due, self._dirty.get(journal, due))
         self._wake.set()
 
@@ -76,9 +79,7 @@ class Appender:
         What would only wait to be written need not be read yet either: read later, neighbouring chunks
         cost one read together.
         """
-        loop = asyncio.get_running_loop()
-        opened = self._open[journal]
-        wait = opened.written_at + len(self._open) / BATCHES_A_SECOND - PACE_S - loop.time()
+        wait = self._open[journal].next_at - PACE_S - self._loop.time()
         if wait > PACE_S:
             await asyncio.sleep(wait)
 
@@ -93,7 +94,7 @@ class Appender:
 
         An answer that was under way before does not count: this process may have slept in between.
         """
-        waiting = asyncio.get_running_loop().create_future()
+        waiting = self._loop.create_future()
         self._open[journal].waiting.append(waiting)
         self.write(journal, now=True)
         await waiting
@@ -113,13 +114,12 @@ class Appender:
 
     async def _due(self) -> list[Journal]:
         """Wait until at least one journal is to be written; give all that are."""
-        time = asyncio.get_running_loop().time
+        time = self._loop.time
         while True:
             now = time()
             due = [journal for journal, at in self._dirty.items() if at <= now]
             if due:
-                for journal in due:
-                    del self._dirty[journal]
+                self._set_turns(due)
                 return due
             if self._dirty:
                 # Not woken by each token: looking again soon costs less.
@@ -130,6 +130,14 @@ class Appender:
                 async with asyncio.timeout(RENEW_S / 3):
                     await self._wake.wait()
             self._renew(time())
+
+    def _set_turns(self, due: list[Journal]) -> None:
+        # From when it was due, not from when it was written: tokens that come no faster than turns do wait for none.
+        distance = len(self._open) / BATCHES_A_SECOND
+        for journal in due:
+            at = self._dirty.pop(journal)
+            if journal in self._open:
+                self._open[journal].next_at = at + distance
 
     def _renew(self, now: float) -> None:
         late = (opened.journal for opened in self._open.values() if opened.written_at < now - RENEW_S)
@@ -148,7 +156,7 @@ class Appender:
             for one, waiting in zip(opened, asked, strict=True):
                 one.waiting += waiting
             return False
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         for one, waiting, answer in zip(opened, asked, answers, strict=True):
             one.journal.settle(answer)
             one.written_at = now

@@ -39,7 +39,7 @@ from streaming.journal import Journal
 from streaming.lifecycle import DRIVER_LOST
 from streaming.log.ports import Ref
 from streaming.markdown import BlockRenderer
-from streaming.snapshot import Block, fold_all
+from streaming.snapshot import Block, fold
 from streaming.store import Job, Outcome, Store
 from streaming.upstream.estimate import complete_usage, estimate_input, estimate_tokens
 from streaming.upstream.ports import (
@@ -80,17 +80,25 @@ class Timings:
     clock: Callable[[], int]
     marks: dict[str, int] = field(default_factory=dict)
     _last_chunk: int = 0
+    _longest_gap: int = 0
 
     def mark(self, name: str) -> None:
         self.marks.setdefault(name, self.clock())
 
     def content(self) -> None:
         now = self.clock()
-        if self._last_chunk:
-            self.marks["longest_gap_ms"] = max(self.marks.get("longest_gap_ms", 0), now - self._last_chunk)
+        if not self._last_chunk:
+            self.marks["first_token_at"] = now
+        elif now - self._last_chunk > self._longest_gap:
+            self._longest_gap = now - self._last_chunk
         self._last_chunk = now
-        self.marks.setdefault("first_token_at", now)
-        self.marks["last_token_at"] = now
+
+    def ended(self) -> dict[str, int]:
+        """Give all moments, the end included."""
+        self.mark("ended_at")
+        if self._last_chunk:
+            self.marks |= {"last_token_at": self._last_chunk, "longest_gap_ms": self._longest_gap}
+        return dict(self.marks)
 
 
 class Driver:
@@ -101,6 +109,7 @@ class Driver:
     """
 
     def __init__(self, job: Job, journal: Journal, appender: Appender, store: Store, clock: Callable[[], int]) -> None:
+        self._loop = asyncio.get_running_loop()
         self._job = job
         self._journal = journal
         self._appender = appender
@@ -273,18 +282,17 @@ class Driver:
         self._appender.write(self._journal)
 
     def _render(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = int(loop.time() * 1000)
+        now = int(self._loop.time() * 1000)
         if self._renderer.due(now):
             self._cancel_render_timer()
             self._show(self._renderer.views(now))
         elif self._render_timer is None:
             # The upstream may pause right after a line: it is shown then too.
-            self._render_timer = loop.call_later(RENDER_AFTER_S, self._render_late)
+            self._render_timer = self._loop.call_later(RENDER_AFTER_S, self._render_late)
 
     def _render_late(self) -> None:
         self._render_timer = None
-        now = int(asyncio.get_running_loop().time() * 1000)
+        now = int(self._loop.time() * 1000)
         if self._renderer.due(now):
             self._show(self._renderer.views(now))
 
@@ -339,19 +347,15 @@ class Driver:
         return False
 
     def _outcome(self, terminal: Terminal) -> Outcome:
-        gen, attempt = self._job.ref.gen, self._journal.attempt
-        events = list(self._journal.events())
-        seq = self._journal.seq + 1
-        events.append(Event(gen, attempt, seq, self._timings.clock(), terminal))
-        snapshot = fold_all(gen, events)
-        length = len(snapshot.text)
-        shown = replace(snapshot, blocks=tuple(self._blocks), shown=length, rendered_seq=seq - 1)
-        return Outcome(shown, lines_of(events))
+        end = Event(self._job.ref.gen, self._journal.attempt, self._journal.seq + 1, self._timings.clock(), terminal)
+        snapshot = fold(self._journal.snapshot(), end)
+        shown = replace(snapshot, blocks=tuple(self._blocks), shown=len(snapshot.text), rendered_seq=snapshot.seq - 1)
+        return Outcome(shown, "\n".join((*self._journal.lines(), lines_of([end]))))
 
     def _done(self, finish: FinishChunk) -> Done:
         text = "".join(self._text)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        return Done(finish.finish, digest, len(text), self._ended())
+        return Done(finish.finish, digest, len(text), self._timings.ended())
 
     def _cancelled(self) -> Cancelled:
         request = self._journal.cancel
@@ -359,20 +363,16 @@ class Driver:
         self._timings.marks["cancel_asked_at"] = request.at
         latency = max(0, self._timings.clock() - request.at)
         upstream = "closed" if self._is_closed else "unproven"
-        return Cancelled(request.by, upstream, latency, self._length(), self._ended())
+        return Cancelled(request.by, upstream, latency, self._length(), self._timings.ended())
 
     def _failed(self, exc: UpstreamError) -> Error:
-        return Error(exc.code, exc.message, exc.retryable, False, self._length(), self._ended())
+        return Error(exc.code, exc.message, exc.retryable, False, self._length(), self._timings.ended())
 
     def _lost(self, message: str) -> Error:
-        return Error(DRIVER_LOST, message, True, False, self._length(), self._ended())
+        return Error(DRIVER_LOST, message, True, False, self._length(), self._timings.ended())
 
     def _length(self) -> int:
         return sum(map(len, self._text))
-
-    def _ended(self) -> dict[str, int]:
-        self._timings.mark("ended_at")
-        return dict(self._timings.marks)
 
 
 def _valid(text: str) -> str:

@@ -28,7 +28,7 @@ TRIM_MARGIN_MS = 60_000
 _PAGE = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Frame:
     text: str
     cursor: str | None = None  # None: the reader's cursor stays
@@ -99,7 +99,7 @@ class Follower:
         self._cursor = cursor
         self._names = dict(names)
         self._backlog = Backlog()
-        self._news = asyncio.Event()
+        self._bell = _Bell()
         self._window = _Window(max_unacknowledged_bytes)
         self._joined_at = ""
         self._early: list[News] | None = []  # live news that came while catching up
@@ -113,42 +113,33 @@ class Follower:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tailer.unwatch(self._conversation, self._sink)
+        self._bell.close()
 
     def acknowledge(self, cursor: str) -> None:
         """The reader has applied everything up to `cursor`."""
         self._window.acknowledge(cursor)
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
-        loop = asyncio.get_running_loop()
         if not await self._catch_up():
             yield Frame(RESYNC)
         while True:
-            if not self._backlog and not await self._wait_for_news():
+            if not await self._bell.rings():
                 yield Frame(PING)
                 continue
+            if not self._backlog:
+                continue  # It went out with the frame before.
             if not await self._window.opens():
                 return
             frame = await self._next()
             self._window.sent(frame)
-            sent_at = loop.time()
             yield frame
-            await asyncio.sleep(max(0.0, sent_at + FRAME_S - loop.time()))
 
     def _receive(self, news: Sequence[News]) -> None:
         if self._early is not None:
             self._early.extend(news)
             return
         self._backlog.add(news)
-        self._news.set()
-
-    async def _wait_for_news(self) -> bool:
-        self._news.clear()
-        try:
-            async with asyncio.timeout(HEARTBEAT_S):
-                await self._news.wait()
-        except TimeoutError:
-            return False
-        return True
+        self._bell.ring()
 
     async def _catch_up(self) -> bool:
         """Read what lies between the reader's cursor and the tailer's, before the live news. False: it must sync."""
@@ -159,6 +150,8 @@ class Follower:
         early, self._early = self._early or [], None
         if known:
             self._backlog.add(early)
+        if self._backlog:
+            self._bell.ring()
         return known
 
     async def _read_missed(self) -> bool:
@@ -206,6 +199,63 @@ class Follower:
         if len(snapshot.generations) < len(refs):
             return Frame(RESYNC)
         return Frame(snapshot_frame(sent.cursor, map(snapshot_to_dict, snapshot.generations.values())), sent.cursor)
+
+
+class _Bell:
+    """
+    Wakes a follower for news, at most once a frame's time, and for a heartbeat.
+
+    It runs for each frame of each reader, so it keeps one timer going in place of one for each wait.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[bool] | None = None
+        self._rung = False
+        self._rang_at = 0.0
+        self._waits_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def ring(self) -> None:
+        self._rung = True
+        if self._waiter is not None:
+            self._wake()
+
+    async def rings(self) -> bool:
+        """Wait for news. False when there was none for `HEARTBEAT_S`."""
+        self._waits_since = self._loop.time()
+        self._waiter = self._loop.create_future()
+        self._wake()
+        try:
+            return await self._waiter
+        finally:
+            self._waiter = None
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wake(self) -> None:
+        """Let the waiter go if it is time, else look again when it may be."""
+        now = self._loop.time()
+        due = self._rang_at + FRAME_S if self._rung else self._waits_since + HEARTBEAT_S
+        if now < due:
+            self._look_at(due)
+        elif self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(self._rung)
+            self._rung, self._rang_at = False, now
+
+    def _look_at(self, due: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() <= due:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiter is not None:
+            self._wake()
 
 
 class _Window:

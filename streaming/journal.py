@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streaming.errors import Fenced, LogError, LogLost
-from streaming.events import BlockView, Body, Event, ReasoningDelta, TextDelta
+from streaming.events import BlockView, Body, ReasoningDelta, TextDelta
 from streaming.lifecycle import State, advance
-from streaming.log.codec import at_of, body_of, entry_of, entry_of_view
+from streaming.log.codec import Stored, at_of, entry_of, entry_of_view, json_of, snapshot_of
 from streaming.log.ports import Appended, Batch, CancelRequest, Entry, Kind, Ref
+from streaming.snapshot import Snapshot
 
 
 class Journal:
@@ -85,15 +86,28 @@ class Journal:
             case _:
                 pass  # Unavailable: it may be there or not; the same is taken again, and skipped if it is.
 
-    def events(self) -> Iterator[Event]:
-        """Give every event of this attempt; those not confirmed yet carry the newest known time."""
+    def lines(self) -> Iterator[str]:
+        """Give the JSON of every event of this attempt; those not confirmed yet carry the newest known time."""
         times = iter([*self._times, (len(self._entries) + 1, self._times[-1][1] if self._times else 0)])
         until, at = next(times)
         for place, entry in enumerate(self._entries):
             while place >= until:
                 until, at = next(times)
             if entry.kind is not Kind.BLOCK:
-                yield Event(self.ref.gen, entry.attempt, entry.seq, at, body_of(entry))
+                yield json_of(self.ref.gen, entry, at)
+
+    def snapshot(self) -> Snapshot:
+        """Give what this attempt's events say, without blocks: as the log would, in time linear in the text."""
+        said = Stored(
+            self.attempt,
+            self.seq,
+            "".join(entry.payload for entry in self._entries if entry.kind is Kind.TEXT),
+            "".join(entry.payload for entry in self._entries if entry.kind is Kind.REASONING),
+            tuple(entry.payload for entry in self._entries if entry.kind in (Kind.START, Kind.FACT)),
+            {},
+            None,
+        )
+        return snapshot_of(self.ref, said)
 
     def _close_delta(self) -> None:
         if self._open is not None:

@@ -23,7 +23,7 @@ RETRY_S = (0.05, 0.2, 0.5, 1.0)
 _STILL_BLOCKED_S = 0.005
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class News:
     """One entry as frames carry it. `json` is None when the generation's UUID is not known here."""
 

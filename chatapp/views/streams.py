@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable
@@ -69,7 +70,7 @@ async def _body(
 ) -> AsyncGenerator[bytes, None]:
     """Write frames while the reader has the right to them, and until enough was sent or this process leaves."""
     ends_at, sent, is_sse = monotonic() + MAX_S, 0, write is _sse
-    count = _SENT[is_sse].count
+    count, reader = _SENT[is_sse].count, asyncio.current_task()
     _let_go_of_thread()
     try:
         if is_sse:
@@ -77,7 +78,7 @@ async def _body(
         with leaving.interruptible():
             async with follower, frames_of(follower) as frames:
                 async for frame in frames:
-                    if is_told_to_end() or not await rights.hold():
+                    if is_told_to_end(reader) or not await rights.hold():
                         return
                     written = write(frame)
                     yield written

@@ -106,15 +106,19 @@ def body_of(entry: Entry) -> Body:
 
 
 def wire(gen: str, logged: Logged) -> str:
+    """Give an entry's JSON as frames carry it."""
+    return json_of(gen, logged.entry, at_of(logged.cursor))
+
+
+def json_of(gen: str, entry: Entry, at: int) -> str:
     """
-    Give an entry's JSON as frames carry it.
+    Give an entry's JSON, as of the moment when it was written.
 
     Facts and views are spliced as text, never decoded: this runs once for each event and process.
     """
-    entry = logged.entry
     if entry.kind is Kind.BLOCK or entry.kind is Kind.NOTICE:
         return entry.payload
-    head = f'{{"v":1,"attempt":{entry.attempt},"seq":{entry.seq},"at":{at_of(logged.cursor)},'
+    head = f'{{"v":1,"attempt":{entry.attempt},"seq":{entry.seq},"at":{at},'
     if entry.kind is Kind.START:
         return head + entry.payload[1:]
     head += f'"gen":"{gen}",'

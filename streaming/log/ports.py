@@ -38,7 +38,8 @@ class Kind(StrEnum):
     UNKNOWN = "?"  # of a newer version than this one; readers skip it
 
 
-@dataclass(frozen=True, slots=True)
+# What is made for each token is not frozen: freezing costs a call for each field. Nobody changes it.
+@dataclass(slots=True)
 class Entry:
     """
     One entry of a log, without its id.
@@ -55,13 +56,13 @@ class Entry:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Logged:
     cursor: str
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """
     What one driver appends at once, in order. No entries: only the lease is renewed.
@@ -84,7 +85,7 @@ class CancelRequest:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Appended:
     cursor: str  # of the last entry written; its millisecond part is the batch's time
     seq: int

@@ -19,6 +19,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--rate", type=int, default=50, help="tokens a second in each stream")
     parser.add_argument("--tokens", type=int, default=500, help="tokens in each answer")
+    parser.add_argument(
+        "--within", type=float, default=0.0, help="seconds over which the streams begin; 0: all at once"
+    )
     parser.add_argument("--transport", choices=["sse", "ws"], default="sse")
     parser.add_argument("--floor", nargs="*", default=["daphne"], choices=["daphne", "uvicorn"], help="empty for none")
     return parser.parse_args()
@@ -78,7 +82,8 @@ async def load_floor(arguments: argparse.Namespace, port: int, pids: dict[int, s
     heard = [Heard() for _ in range(arguments.streams)]
     middle = asyncio.create_task(while_all_stream(heard, arguments.tokens, pids))
     before, start = cpu_seconds(pids), time.monotonic()
-    await asyncio.gather(*(floor_client(port, model_of(arguments), one) for one in heard))
+    clients = (floor_client(port, model_of(arguments), one) for one in heard)
+    await asyncio.gather(*spread(clients, arguments.within / len(heard)))
     result = with_costs(summary(name, heard), before, cpu_seconds(pids), time.monotonic() - start)
     return result | {"streaming_us_per_token": await middle}
 
@@ -110,7 +115,7 @@ async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int,
     connected = resident_kb(pids)
     middle = asyncio.create_task(while_all_stream(heard, arguments.tokens, pids))
     before, start = cpu_seconds(pids), time.monotonic()
-    await asyncio.gather(*(person.ask("stub") for person in people))
+    await asyncio.gather(*spread((person.ask("stub") for person in people), arguments.within / len(people)))
     result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes(folder, people[0], heard[0])}
     await asyncio.gather(*following)
     whole = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
@@ -121,6 +126,16 @@ async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int,
     for person in people:
         await person.leave()
     return result
+
+
+def spread(beginning: Iterable[Coroutine[Any, Any, Any]], apart_s: float) -> list[Coroutine[Any, Any, Any]]:
+    """Let each begin so many seconds after the one before."""
+
+    async def later(one: Coroutine[Any, Any, Any], delay: float) -> None:
+        await asyncio.sleep(delay)
+        await one
+
+    return [later(one, place * apart_s) for place, one in enumerate(beginning)]
 
 
 async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]) -> float:
@@ -135,11 +150,17 @@ async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]
 
 
 def redis_bytes(folder: str, person: Person, heard: Heard) -> dict[str, float]:
-    """Memory of each key of one conversation for each byte of its answer so far, and of all together."""
+    """
+    Give, for each byte of one conversation's answer so far: what was written to its log, and the memory that
+    Redis needs for each of its keys and all together.
+    """
     client = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
     keys = list(client.scan_iter(f"ss:{{{person.conversation}}}*"))
-    sizes = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) / heard.bytes for key in keys}
-    return {name: round(size, 2) for name, size in {"all": sum(sizes.values()), **sizes}.items()}
+    kept = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) for key in keys}
+    entries = client.xrange(f"ss:{{{person.conversation}}}:log")
+    logged = sum(len(part) for _, fields in entries for part in fields.values())
+    sizes = {"written_to_log": logged, "kept": sum(kept.values()), **kept}
+    return {name: round(size / heard.bytes, 2) for name, size in sizes.items()}
 
 
 def with_costs(

@@ -36,7 +36,7 @@ async def test_no_tasks_are_ended_at_once() -> None:
 async def test_a_swallowed_cancellation_is_still_known() -> None:
     async def ask() -> bool:
         await deaf(1)
-        return is_told_to_end()
+        return is_told_to_end(asyncio.current_task())
 
     task = asyncio.create_task(ask())
     await asyncio.sleep(0)

@@ -69,7 +69,7 @@ async def test_beside_many_others_neighbouring_tokens_are_joined(log: MemoryLog,
 
 async def test_a_flush_does_not_wait_for_its_turn(log: MemoryLog, appender: Appender) -> None:
     journal = await opened(log, appender)
-    appender._open[journal].written_at += 3600  # Its turn is an hour away.
+    appender._open[journal].next_at += 3600  # Its turn is an hour away.
     journal.record(TextDelta("a"))
     appender.write(journal)
     await appender.flush(journal)

@@ -234,7 +234,7 @@ async def test_a_stop_does_not_wait_for_its_generations_turn_to_be_written(proce
     one, driving = process.start()
     await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
     (opened,) = process.runtime._appender._open.values()
-    opened.written_at += 3600  # As if the process were so busy that its turn is an hour away.
+    opened.next_at += 3600  # As if the process were so busy that its turn is an hour away.
     await process.log.cancel(one.ref, "user")
     await driving
     assert (await process.snapshot(one.ref)).state is State.CANCELLED
