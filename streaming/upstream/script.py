@@ -79,16 +79,17 @@ class Script:
     open_after_s: float = 0.0
     refusal: Refusal | None = None
 
-    def beats(self, prompt: str, max_pieces: int | None = None) -> Iterator[Beat]:
+    def beats(self, prompt: str, max_pieces: int | None = None, *, call: int = 1) -> Iterator[Beat]:
         """
         Play without a clock: one chunk at a time, and what happens between chunks.
 
         The last beat is a finish, a report, a cut or silence for ever. `max_pieces` ends the answer with
-        the finish `length` after so many pieces of text.
+        the finish `length` after so many pieces of text. `call` is the number of this play, for a script
+        that tells it.
         """
         left = math.inf if max_pieces is None else max_pieces
         for step in self.steps:
-            for beat in _play(step, prompt):
+            for beat in _play(step, prompt, call):
                 if isinstance(beat, TextChunk):
                     if left <= 0:
                         yield FinishChunk("length", "length")
@@ -119,16 +120,21 @@ def pieces(text: str) -> list[str]:
     return _PIECE.findall(text)
 
 
-def _play(step: Step, prompt: str) -> Iterator[Beat]:
+def echoed(text: str, prompt: str, call: int) -> str:
+    """Put the prompt and the call's number in their places."""
+    return text.replace("{call}", str(call)).replace("{prompt}", prompt)
+
+
+def _play(step: Step, prompt: str, call: int) -> Iterator[Beat]:
     match step:
         case Say(text=text, reasoning=reasoning, times=times, echo=echo):
             chunk = ReasoningChunk if reasoning else TextChunk
-            said = pieces(text.replace("{prompt}", prompt) if echo else text)
+            said = pieces(echoed(text, prompt, call) if echo else text)
             for _ in range(times):
                 yield from map(chunk, said)
-        case ToolCompleteChunk(call=call, name=name, arguments=arguments):
+        case ToolCompleteChunk(call=tool, name=name, arguments=arguments):
             for at in range(0, len(arguments), _ARGUMENT_PIECE):
-                yield ToolChunk(call, arguments[at : at + _ARGUMENT_PIECE], None if at else name)
+                yield ToolChunk(tool, arguments[at : at + _ARGUMENT_PIECE], None if at else name)
             yield step
         case _:
             yield step

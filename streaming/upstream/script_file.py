@@ -4,7 +4,8 @@ Script files: TOML in, scripts out.
 A script is a list of steps, played in order; each `[[step]]` does one thing:
 
     text = "…"  or  reasoning = "…"     said in pieces of about a token; `times = 50` says it 50 times;
-                                        with `echo = true`, {prompt} in it stands for the last prompt
+                                        with `echo = true`, {prompt} in it stands for the last prompt and
+                                        {call} for the number that the upstream gave this call, from 1 on
     pause_s = 1.5                       nothing for so long; inf is silence for ever
     rate = 5                            pieces a second from here on
     tool = {call, name, arguments}      a tool call, in pieces and then whole

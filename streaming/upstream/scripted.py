@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -14,7 +14,7 @@ from streaming.upstream.deadlines import Deadlines, Watchdog
 from streaming.upstream.faults import fault, reported
 from streaming.upstream.http_faults import from_response
 from streaming.upstream.ports import ChatRequest, Chunk, FinishChunk, Opened
-from streaming.upstream.script import Cut, Pause, Rate, Refusal, Report, Script, split_model
+from streaming.upstream.script import Beat, Cut, Pause, Rate, Refusal, Report, Script, split_model
 from streaming.upstream.script_file import parse_script
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -78,9 +78,9 @@ class ScriptedCall:
     def __init__(
         self, script: Script, rate: float | None, request: ChatRequest, account: Calls, deadlines: Deadlines
     ) -> None:
-        prompt = next((m.content for m in reversed(request.messages) if m.role == "user"), "")
         self._script = script
-        self._beats = script.beats(prompt, request.params.get("max_tokens"))
+        self._request = request
+        self._beats: Iterator[Beat] = iter(())  # From the opening on, when the call has its number.
         self._fixed_rate = rate
         self._gap = 1 / (rate or script.rate)
         self._account = account
@@ -119,6 +119,9 @@ class ScriptedCall:
     async def _open(self) -> Chunk:
         self._account.started += 1
         self._started = True
+        prompt = next((m.content for m in reversed(self._request.messages) if m.role == "user"), "")
+        most = self._request.params.get("max_tokens")
+        self._beats = self._script.beats(prompt, most, call=self._account.started)
         self._watchdog.start()
         self._watchdog.connected()
         await self._wait(self._script.open_after_s)

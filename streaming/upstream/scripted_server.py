@@ -4,11 +4,21 @@ The scripted upstream as a process of its own: `python -m streaming.upstream.scr
 It speaks Chat Completions at POST /v1/chat/completions; `model` is `script` or `script@rate`. GET /stats is its
 own account of who called and how each call ended, which a test compares with what the caller believes:
 
-    {"started", "finished", "aborted", "open", "calls": [{"n", "model", "prompt", "outcome", "frames",
+    {"started", <outcome>: how many …, "calls": [{"n", "model", "prompt", "asked", "host", "outcome", "frames",
      "opened_at", "closed_at" (epoch ms), "opened_mono", "closed_mono" (ms of the machine's monotonic clock)}]}
 
-`finished`: the script came to its end. `aborted`: the caller closed its connection before. POST /reset
-empties the account of everything that has ended. GET /health answers 200.
+`asked` is all that the person said, the last of which is the prompt; `host` the address that the call was
+made to. The outcomes:
+
+    finished    the script's finish was written, and nothing follows it
+    reported    the script reported an error inside the stream
+    cut         the response ended in an orderly way without a finish
+    reset       the connection was closed in the middle of the response
+    refused     there was no stream
+    aborted     the caller closed its connection before any of these
+    open        it is still going on
+
+POST /reset empties the account of everything that has ended. GET /health answers 200.
 """
 
 from __future__ import annotations
@@ -28,10 +38,12 @@ from typing import Any
 from streaming.events import dumps
 from streaming.upstream.script import Refusal, Script, split_model
 from streaming.upstream.scripted import SCRIPTS, load_scripts
-from streaming.upstream.scripted_wire import Frame, Hangup, frames
+from streaming.upstream.scripted_wire import Ending, Frame, frames
 
 LARGEST_REQUEST_BYTES = 16 * 1024 * 1024
 PROMPT_CHARS_KEPT = 200
+OPEN, ABORTED, REFUSED = "open", "aborted", "refused"
+OUTCOMES = (*(ending.value for ending in Ending), REFUSED, ABORTED, OPEN)
 # Then other connections get their turn, and this one may find out that its caller reads too slowly.
 MOST_BYTES_AT_ONCE = 64 * 1024
 LAST_PIECE = b"0\r\n\r\n"
@@ -44,9 +56,11 @@ class Record:
     n: int
     model: str
     prompt: str
+    asked: tuple[str, ...]
+    host: str
     opened_at: float
     opened_mono: float
-    outcome: str = "open"
+    outcome: str = OPEN
     frames: int = 0  # Written, the head included.
     closed_at: float | None = None
     closed_mono: float | None = None
@@ -61,19 +75,20 @@ class Account:
         self.records: list[Record] = []
         self._number = 0
 
-    def open(self, model: str, prompt: str) -> Record:
+    def open(self, model: str, asked: Sequence[str], host: str) -> Record:
         self._number += 1
-        prompt = prompt[:PROMPT_CHARS_KEPT]
-        record = Record(self._number, model, prompt, time.time() * 1000, time.monotonic() * 1000)
+        kept = tuple(one[:PROMPT_CHARS_KEPT] for one in asked)
+        prompt = kept[-1] if kept else ""
+        record = Record(self._number, model, prompt, kept, host, time.time() * 1000, time.monotonic() * 1000)
         self.records.append(record)
         return record
 
     def reset(self) -> None:
-        self.records = [record for record in self.records if record.outcome == "open"]
+        self.records = [record for record in self.records if record.outcome == OPEN]
 
     def to_dict(self) -> dict[str, Any]:
         outcomes = [record.outcome for record in self.records]
-        counts = {name: outcomes.count(name) for name in ("finished", "aborted", "open")}
+        counts = {name: outcomes.count(name) for name in OUTCOMES}
         return {"started": len(outcomes), **counts, "calls": [asdict(record) for record in self.records]}
 
 
@@ -89,7 +104,7 @@ class Play:
         self._done = done
         self._loop = asyncio.get_running_loop()
         self._due = self._loop.time()
-        self._next: bytes | Hangup = b""
+        self._next: bytes | Ending = b""
         self._paused = False
         self._timer: asyncio.Handle | None = self._loop.call_soon(self._proceed)
 
@@ -104,7 +119,7 @@ class Play:
     def abort(self) -> None:
         if self._timer:
             self._timer.cancel()
-        self._record.close("aborted")
+        self._record.close(ABORTED)
 
     def _proceed(self) -> None:
         """Write what is due by now, many frames at once, then set the timer for what comes next."""
@@ -113,7 +128,7 @@ class Play:
         self._timer = None
         ready = bytearray()
         while self._due <= self._loop.time() and len(ready) < MOST_BYTES_AT_ONCE:
-            if isinstance(self._next, Hangup):
+            if isinstance(self._next, Ending):
                 self._finish(bytes(ready), self._next)
                 return
             ready += self._next
@@ -125,10 +140,10 @@ class Play:
         if not self._paused and self._due < math.inf:
             self._timer = self._loop.call_at(self._due, self._proceed)
 
-    def _finish(self, rest: bytes, hangup: Hangup) -> None:
-        self._record.close("finished")
-        self._transport.write(rest if hangup is Hangup.RESET else rest + LAST_PIECE)
-        if hangup is Hangup.RESET:
+    def _finish(self, rest: bytes, ending: Ending) -> None:
+        self._record.close(ending.value)
+        self._transport.write(rest if ending is Ending.RESET else rest + LAST_PIECE)
+        if ending is Ending.RESET:
             self._transport.close()  # Chunked transfer without its last piece: the caller sees a broken connection.
         self._done()
 
@@ -166,19 +181,19 @@ class Connection(asyncio.Protocol):
         if not found or self._play:
             return
         line, *fields = head.decode("latin-1").split("\r\n")
-        length = next((int(f.partition(":")[2]) for f in fields if f.lower().startswith("content-length:")), 0)
+        length = int(_field(fields, "content-length") or 0)
         if length > LARGEST_REQUEST_BYTES:
             self._answer(413, {"error": {"message": "too large"}})
             self._transport.close()
         elif len(rest) >= length:
             self._received = rest[length:]
             method, target, _ = line.split(" ", 2)
-            self._route(method, target, bytes(rest[:length]))
+            self._route(method, target, _field(fields, "host"), bytes(rest[:length]))
 
-    def _route(self, method: str, target: str, body: bytes) -> None:
+    def _route(self, method: str, target: str, host: str, body: bytes) -> None:
         match method, target.partition("?")[0]:
             case "POST", path if path.endswith("/chat/completions"):
-                self._complete(body)
+                self._complete(host, body)
             case "GET", "/stats":
                 self._answer(200, self._account.to_dict())
             case "POST", "/reset":
@@ -189,23 +204,24 @@ class Connection(asyncio.Protocol):
             case _:
                 self._answer(404, {"error": {"message": "no such route"}})
 
-    def _complete(self, body: bytes) -> None:
+    def _complete(self, host: str, body: bytes) -> None:
         try:
             request = json.loads(body)
             model, messages = str(request["model"]), request["messages"]
-            prompt = next((str(m["content"]) for m in reversed(messages) if m["role"] == "user"), "")
+            asked = [str(m["content"]) for m in messages if m["role"] == "user"]
             most = request.get("max_tokens")
         except (ValueError, KeyError, TypeError, AttributeError):
             self._answer(400, {"error": {"message": "expected a Chat Completions request", "code": "bad_request"}})
             return
-        record = self._account.open(model, prompt)
+        record = self._account.open(model, asked, host)
         name, rate = split_model(model)
         script = self._scripts.get(name, Script(name, name, (), refusal=Refusal(HTTPStatus.NOT_FOUND)))
         if script.refusal:
-            record.close("finished")
+            record.close(REFUSED)
             self._refuse(script.refusal)
         else:
-            played = frames(script, prompt, call=f"chatcmpl-{record.n}", model=name, rate=rate, max_pieces=most)
+            prompt = asked[-1] if asked else ""
+            played = frames(script, prompt, call=record.n, model=name, rate=rate, max_pieces=most)
             self._play = Play(played, record, self._transport, self._played)
 
     def _played(self) -> None:
@@ -220,6 +236,11 @@ class Connection(asyncio.Protocol):
         fields = {"Content-Type": "application/json", "Content-Length": str(len(body)), **(headers or {})}
         head = "".join(f"{name}: {text}\r\n" for name, text in fields.items())
         self._transport.write(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + body)
+
+
+def _field(fields: Sequence[str], name: str) -> str:
+    """Give the value of a request's header field, empty when there is none."""
+    return next((field.partition(":")[2].strip() for field in fields if field.lower().startswith(f"{name}:")), "")
 
 
 async def serve(scripts: Mapping[str, Script], host: str, port: int) -> asyncio.Server:

@@ -19,50 +19,53 @@ HEAD = b"\r\n".join(
 )  # fmt: skip
 
 
-class Hangup(Enum):
-    """How the response ends, after its last bytes."""
+class Ending(Enum):
+    """How the response ended, after its last bytes. The values are the account's words."""
 
-    ORDERLY = "orderly"
+    FINISHED = "finished"
+    REPORTED = "reported"
+    CUT = "cut"
     RESET = "reset"
 
 
-Frame: TypeAlias = tuple[float, bytes | Hangup]
+Frame: TypeAlias = tuple[float, bytes | Ending]
 
 
 def frames(
-    script: Script, prompt: str, *, call: str, model: str, rate: float | None = None, max_pieces: int | None = None
+    script: Script, prompt: str, *, call: int, model: str, rate: float | None = None, max_pieces: int | None = None
 ) -> Iterator[Frame]:
-    """Give the seconds to wait and then the bytes to write, head first, until a Hangup or for ever."""
-    envelope = {"id": call, "object": "chat.completion.chunk", "created": 0, "model": model}
+    """Give the seconds to wait and then the bytes to write, head first, until an Ending or for ever."""
+    envelope = {"id": f"chatcmpl-{call}", "object": "chat.completion.chunk", "created": 0, "model": model}
     yield script.open_after_s, HEAD
     gap, wait = 1 / (rate or script.rate), 0.0
-    hangup = Hangup.ORDERLY
-    calls: dict[str, int] = {}
-    for beat in script.beats(prompt, max_pieces):
+    ending = Ending.FINISHED
+    tools: dict[str, int] = {}
+    for beat in script.beats(prompt, max_pieces, call=call):
         match beat:
             case Pause(seconds=seconds):
                 wait += seconds
             case Rate(per_second=per_second):
                 gap = 1 / (rate or per_second)
             case Cut(kind=kind):
-                hangup = Hangup.RESET if kind == "reset" else Hangup.ORDERLY
+                ending = Ending.RESET if kind == "reset" else Ending.CUT
             case ToolCompleteChunk():
                 pass  # The dialect has no sign for it; the pieces were all there is.
             case _:
-                yield wait + gap, _piece(_data(beat, envelope, calls))
+                ending = Ending.REPORTED if isinstance(beat, Report) else ending
+                yield wait + gap, _piece(_data(beat, envelope, tools))
                 wait = 0.0
-    yield wait, hangup
+    yield wait, ending
     yield math.inf, b""
 
 
-def _data(beat: Beat, envelope: Mapping[str, Any], calls: dict[str, int]) -> str:
+def _data(beat: Beat, envelope: Mapping[str, Any], tools: dict[str, int]) -> str:
     match beat:
         case TextChunk(text=text):
             return _event(envelope, _choice({"content": text}))
         case ReasoningChunk(text=text):
             return _event(envelope, _choice({"reasoning_content": text}))
         case ToolChunk():
-            return _event(envelope, _choice({"tool_calls": [_tool(beat, calls)]}))
+            return _event(envelope, _choice({"tool_calls": [_tool(beat, tools)]}))
         case UsageChunk():
             return _event(envelope, {"choices": [], "usage": _usage(beat)})
         case FinishChunk(raw=raw):
@@ -81,8 +84,8 @@ def _choice(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, An
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
-def _tool(chunk: ToolChunk, calls: dict[str, int]) -> dict[str, Any]:
-    index = calls.setdefault(chunk.call, len(calls))
+def _tool(chunk: ToolChunk, tools: dict[str, int]) -> dict[str, Any]:
+    index = tools.setdefault(chunk.call, len(tools))
     if chunk.name is None:
         return {"index": index, "function": {"arguments": chunk.arguments}}
     function = {"name": chunk.name, "arguments": chunk.arguments}

@@ -64,8 +64,11 @@ def _goes_on(arguments: argparse.Namespace, played: int, ends_at: float) -> bool
 
 def _tell(outcome: Outcome, generations: int) -> None:
     states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
-    struck = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in outcome.struck.items())
-    _say(f"seed {outcome.seed}: {states}; settled in {outcome.settled_s:.1f} s; struck by {struck or 'nothing'}")
+    struck = ", ".join(f"{name} ({outcome.caught[name]})" for name in outcome.struck)
+    _say(
+        f"seed {outcome.seed}: {states}; settled in {outcome.settled_s:.1f} s, "
+        f"each worker drives after {outcome.consumed_s:.1f} s; caught by {struck or 'nothing'}"
+    )
     for line in outcome.broken:
         _say(f"    BROKEN  {line}")
     if outcome.broken:
@@ -73,19 +76,23 @@ def _tell(outcome: Outcome, generations: int) -> None:
 
 
 def _summarise(outcomes: list[Outcome]) -> None:
-    struck: Counter[str] = sum((outcome.struck for outcome in outcomes), Counter())
-    missed: Counter[str] = sum((outcome.missed for outcome in outcomes), Counter())
-    states: Counter[str] = sum((outcome.states for outcome in outcomes), Counter())
+    struck, missed, caught, states, did = (
+        sum((getattr(outcome, name) for outcome in outcomes), Counter[str]())
+        for name in ("struck", "missed", "caught", "states", "did")
+    )
     seeds = [outcome.seed for outcome in outcomes if outcome.broken]
     _say(f"\n{len(outcomes)} schedules, {sum(o.generations for o in outcomes)} generations: {dict(states)}")
     _say(
         f"{sum(o.pages for o in outcomes)} pages, {sum(o.connections for o in outcomes)} connections, "
-        f"{sum(o.syncs for o in outcomes)} syncs, {sum(o.samples for o in outcomes)} snapshots taken in between"
+        f"{sum(o.syncs for o in outcomes)} syncs, {sum(o.samples for o in outcomes)} snapshots taken in between, "
+        f"{sum(o.refusals for o in outcomes)} requests refused or unanswered"
     )
+    _say(f"people did: {dict(did)}")
     _say(f"slowest to settle after the faults: {max((o.settled_s for o in outcomes), default=0):.1f} s")
-    _say("faults that struck in mid-stream (and those that found nothing running):")
-    for name, count in sorted((struck + missed).items()):
-        _say(f"    {name:28} {struck[name]:5} ({missed[name]})" if count else "")
+    _say(f"slowest until each worker drove: {max((o.consumed_s for o in outcomes), default=0):.1f} s")
+    _say("faults that caught answers as they landed, how many answers, and how many faults caught none:")
+    for name in sorted(struck | missed):
+        _say(f"    {name:28} {struck[name]:5} {caught[name]:6} ({missed[name]})")
     _say(f"broken promises: {sum(len(o.broken) for o in outcomes)}" + (f", in the seeds {seeds}" if seeds else ""))
 
 

@@ -1,30 +1,20 @@
-"""What is known of one generation after the faults have stopped, by four witnesses who did not talk to each other."""
+"""What is known of one generation after the faults have stopped, by witnesses who did not talk to each other."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
-import httpx
-
-from streaming.events import Event, event_from_dict
-from streaming.frames import START_CURSOR
+from streaming.events import Event, Start
 from streaming.lifecycle import State
-from streaming.log.ports import Log, Logged, LogSnapshot, Ref
-from streaming.snapshot import Snapshot
-from tests.torture.page import Page, Seen
-from tests.torture.person import Asked, Person, Stop
+from streaming.log.ports import Lease, Logged, LogSnapshot
+from tests.torture.account import Call
+from tests.torture.hurts import RECOVERY_MS, Hurt, Hurts, Place, to_monotonic
+from tests.torture.page import Seen
+from tests.torture.person import Asked, Stop
 from tests.torture.scripts import ALL, Script
-
-_END_OF_TIME = f"{10**14}-0"
-_ALL_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +29,8 @@ class Row:
     text_sha256: str
     reasoning: str
     error: Mapping[str, Any] | None
+    blocks: tuple[str, ...]  # their HTML
+    is_rendered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +43,21 @@ class Archive:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call in the upstream's own account; times are of the machine's clocks, in ms."""
+class Lost(StrEnum):
+    """What the suite itself destroyed in Redis."""
 
-    outcome: str  # finished, aborted or open
-    frames: int  # written, the head included
-    opened_mono: float
-    closed_mono: float | None
-    closed_at: float | None
+    STATE = "its keys, one or all"
+    LOG = "its conversation's log"
+    TAIL = "what was written last"
 
 
 @dataclass(frozen=True, slots=True)
-class Harm:
-    """What the suite itself took away, so that the product cannot be blamed for its absence."""
+class Loss:
+    """Something of a generation was destroyed, and it is certain that it was there before."""
 
-    wiped: bool = False  # the generation's keys were deleted, or its log lost its tail, as by a power failure
-    upstream_way: bool = False  # the way to the upstream was disturbed
+    what: Lost
+    at_mono: float
+    at: float  # epoch ms, by the machine's clock as Redis uses it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,88 +66,48 @@ class Evidence:
     row: Row
     archive: Archive | None
     entries: tuple[Logged, ...]  # the log's, in its order, views included
-    logged: Snapshot | None  # what the log's snapshot script gives
-    samples: tuple[LogSnapshot, ...] = ()  # the same, at moments in between
-    calls: tuple[Call, ...] = ()
+    lease: Lease | None  # what the log knows of who drives, and of the end
+    samples: tuple[LogSnapshot, ...] = ()  # what the log's snapshot script gave while it ran
+    calls: tuple[Call, ...] = ()  # by the upstream's own account, oldest first
     seen: tuple[Seen, ...] = ()
     stops: tuple[Stop, ...] = ()
-    harm: Harm = field(default_factory=Harm)
+    losses: tuple[Loss, ...] = ()
+    hurts: Hurts = field(default_factory=Hurts)
 
     @property
     def script(self) -> Script:
         return ALL[self.asked.model]
 
+    @property
+    def archived(self) -> tuple[Event, ...]:
+        return self.archive.events if self.archive else ()
 
-def rows_of(database: Path, gens: Sequence[str]) -> dict[str, Row]:
-    """Read rows, past the ORM."""
-    columns = "state, attempt, seq, text, text_length, text_sha256, reasoning, error"
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=20)) as connection:
-        found = {gen: _one(connection, f"SELECT {columns} FROM chatapp_generation WHERE id = ?", gen) for gen in gens}
-    return {gen: _row(row) for gen, row in found.items() if row}
+    @property
+    def is_taken_over(self) -> bool:
+        """Was it ended by somebody else than the driver that began it? Then nobody could write again what was lost."""
+        start = self.archived[:1]
+        return not start or start[0].attempt != self.row.attempt or not isinstance(start[0].body, Start)
 
+    @property
+    def ended_at(self) -> float:
+        """Give when its end was decided, in epoch ms: before the database committed it."""
+        return float(getattr(self.archived[-1].body, "timings", {}).get("ended_at", 0)) if self.archived else 0.0
 
-def archives_of(database: Path, gens: Sequence[str]) -> dict[str, Archive]:
-    query = "SELECT body, count, sha256 FROM chatapp_eventarchive WHERE generation_id = ?"
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=20)) as connection:
-        found = {gen: _one(connection, query, gen) for gen in gens}
-    return {gen: _archive(*row) for gen, row in found.items() if row}
+    def lost(self, *what: Lost) -> bool:
+        return any(loss.what in what for loss in self.losses)
 
+    @property
+    def life(self) -> tuple[float, float]:
+        """Give when it was asked for, and when its end was decided, by the monotonic clock."""
+        return self.asked.at_mono, to_monotonic(self.ended_at)
 
-async def calls_of(upstream_port: int) -> dict[tuple[str, str], list[Call]]:
-    """Read the upstream's account, by prompt and the upstream's name of the model."""
-    async with httpx.AsyncClient(verify=False) as client:
-        stats = (await client.get(f"http://127.0.0.1:{upstream_port}/stats")).json()
-    calls: dict[tuple[str, str], list[Call]] = {}
-    for record in stats["calls"]:
-        call = Call(*(record[name] for name in ("outcome", "frames", "opened_mono", "closed_mono", "closed_at")))
-        calls.setdefault((record["prompt"], record["model"]), []).append(call)
-    return calls
+    @property
+    def worker(self) -> int | None:
+        """Name the worker that drove it, as far as the upstream knows."""
+        return self.calls[-1].way.worker if self.calls else None
 
-
-async def gather(
-    log: Log, database: Path, upstream_port: int, people: Iterable[Person], pages: Mapping[str, Sequence[Page]],
-    samples: Mapping[str, Sequence[LogSnapshot]], harmed: Mapping[str, Harm],
-) -> list[Evidence]:  # fmt: skip
-    """Ask all witnesses about every generation of these people; `pages` and `samples` are by conversation."""
-    people = list(people)
-    gens = [asked.gen for person in people for asked in person.asked]
-    rows, archives = rows_of(database, gens), archives_of(database, gens)
-    calls = await calls_of(upstream_port)
-    found = []
-    for person in people:
-        conversation = person.conversation
-        entries = await log.range(conversation, START_CURSOR, _END_OF_TIME, _ALL_ENTRIES)
-        refs = [Ref(conversation, asked.number, asked.gen) for asked in person.asked]
-        logged = (await log.snapshot(conversation, refs)).generations
-        for asked in person.asked:
-            script = ALL[asked.model]
-            found.append(
-                Evidence(
-                    asked,
-                    rows[asked.gen],
-                    archives.get(asked.gen),
-                    tuple(one for one in entries if one.entry.number == asked.number),
-                    logged.get(asked.number),
-                    tuple(one for one in samples.get(conversation, ()) if asked.number in one.generations),
-                    tuple(calls.get((asked.prompt, f"{script.name}@{script.rate:g}"), ())),
-                    tuple(filter(None, (page.seen(asked.gen) for page in pages.get(conversation, ())))),
-                    tuple(stop for stop in person.stops if stop.gen == asked.gen),
-                    harmed.get(asked.gen, Harm()),
-                )
-            )
-    return found
-
-
-def _row(columns: tuple[Any, ...]) -> Row:
-    state, attempt, seq, text, length, sha256, reasoning, error = columns
-    return Row(State(state), attempt, seq, text, length, sha256, reasoning, json.loads(error or "null"))
-
-
-def _one(connection: sqlite3.Connection, query: str, gen: str) -> tuple[Any, ...] | None:
-    row: tuple[Any, ...] | None = connection.execute(query, (UUID(gen).hex,)).fetchone()
-    return row
-
-
-def _archive(body: bytes, count: int, sha256: str) -> Archive:
-    lines = zlib.decompress(body).decode()
-    return Archive(tuple(event_from_dict(json.loads(line)) for line in lines.split("\n")), lines, count, sha256)
+    def felt(self, places: Iterable[Place], call: Call, recovery: float = RECOVERY_MS) -> list[Hurt]:
+        """Give what a call, or the driver that made it, could feel of the faults."""
+        closed = call.closed_mono if call.closed_mono is not None else float("inf")
+        found = self.hurts.felt(places, call.opened_mono, closed, call.way.worker, recovery)
+        return [hurt for hurt in found if hurt.place is not Place.WORKER_TO_UPSTREAM or not call.way.is_safe]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import httpx
 
 from tests.bench.clients import read_ws_frame, write_ws_frame
+from tests.torture.hurts import now_ms
 from tests.torture.person import Person
 
 Frames: TypeAlias = AsyncGenerator[dict[str, Any], None]
@@ -27,10 +28,17 @@ _LONGEST_FRAME = 64 * 1024 * 1024
 
 # What a page that keeps to the rules must never be told, whatever is done to the site.
 _UNFAIR = {4400, 4404, 4429, 4500, 1011}
+_NOTHING_HERE = {404, 4404}
+# What has to be explained: the server has a fault, leaves, or cannot reach its log.
+_EXCUSES = {502, 503, 504, 4502, 4503}
 
 
 class Lost(Exception):
     """The connection ended, or could not be had. It says nothing about any generation."""
+
+
+class Gone(Exception):
+    """The conversation was deleted, and the page was told so."""
 
 
 class Unfair(Exception):
@@ -53,6 +61,7 @@ async def over_ndjson(person: Person, cursor: str) -> Frames:
 
 async def over_websocket(person: Person, cursor: str) -> Frames:
     """Acknowledges each frame when the next one is asked for: then it has been applied."""
+    opened = now_ms()
     async with asyncio.timeout(CONNECT_S):
         reader, writer = await socket_of(person, cursor)
     try:
@@ -62,8 +71,7 @@ async def over_websocket(person: Person, cursor: str) -> Frames:
             if opcode == _PING:
                 write_ws_frame(writer, _PONG, payload)
             elif opcode == _CLOSE:
-                code = int.from_bytes(payload[:2], "big")
-                raise (Unfair if code in _UNFAIR else Lost)(f"closed with {code}")
+                raise _ended(person, int.from_bytes(payload[:2], "big"), opened)
             elif opcode == _TEXT:
                 frame = _decoded(payload)
                 yield frame
@@ -82,11 +90,12 @@ async def _lines(person: Person, cursor: str, accept: str) -> AsyncGenerator[byt
     """Split at line feeds only: JSON may hold every other line end that Unicode knows."""
     url = f"/api/conversations/{person.conversation}/events?cursor={cursor}"
     timeout = httpx.Timeout(CONNECT_S, read=SILENCE_S)
+    began = now_ms()
     rest = b""
     try:
         async with person.http.stream("GET", url, headers={"Accept": accept}, timeout=timeout) as response:
             if response.status_code != httpx.codes.OK:
-                raise _refused(response.status_code)
+                raise _refused(person, response.status_code, began)
             async for data in response.aiter_bytes():
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
@@ -104,6 +113,7 @@ async def socket_of(person: Person, cursor: str) -> tuple[asyncio.StreamReader, 
     Raises:
         Lost: it was refused.
     """
+    began = now_ms()
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", person.site.port, limit=_LONGEST_FRAME)
     except OSError as exc:
@@ -125,13 +135,30 @@ async def socket_of(person: Person, cursor: str) -> tuple[asyncio.StreamReader, 
         raise
     if not answer.startswith(b"HTTP/1.1 101 "):
         writer.transport.abort()
-        raise _refused(int(answer.split(b" ", 2)[1]))
+        raise _refused(person, int(answer.split(b" ", 2)[1]), began)
     return reader, writer
 
 
-def _refused(status: int) -> Exception:
+def _refused(person: Person, status: int, began: float) -> Exception:
     """A server that is away makes nginx answer with 502 or 504, and one without Redis answers 503 itself."""
-    return (Lost if status in (502, 503, 504) else Unfair)(f"refused with {status}")
+    if status not in _EXCUSES:
+        return _unfair(person, status)
+    person.refused("a live connection", began, status, "refused")
+    return Lost(f"refused with {status}")
+
+
+def _ended(person: Person, code: int, began: float) -> Exception:
+    if code in _UNFAIR:
+        return _unfair(person, code)
+    if code in _EXCUSES:
+        person.refused("a WebSocket", began, code, "closed")
+    return Lost(f"closed with {code}")
+
+
+def _unfair(person: Person, status: int) -> Exception:
+    if person.deleting and status in _NOTHING_HERE:
+        return Gone()
+    return Unfair(f"told {status}")
 
 
 def _decoded(text: bytes) -> dict[str, Any]:

@@ -7,10 +7,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.torture.evidence import Call, calls_of
+from tests.torture.account import Call, calls_of
 from tests.torture.part import Part
 from tests.torture.person import Asked
-from tests.torture.scripts import ALL
 from tests.torture.site import Site
 
 _LOOK_AGAIN_S = 0.02
@@ -23,8 +22,8 @@ def resident_mb(parts: Sequence[Part]) -> float:
 
 
 async def calls_for(site: Site, asked: Asked) -> list[Call]:
-    script = ALL[asked.model]
-    return (await calls_of(site.upstream_port)).get((asked.prompt, f"{script.name}@{script.rate:g}"), [])
+    """Give the calls for an answer's turn and model. A retry's are among them."""
+    return [call for call in await calls_of(site) if (call.turn, call.script) == (asked.prompt, asked.model)]
 
 
 async def until_called(site: Site, asked: Asked) -> Call:

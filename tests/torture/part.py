@@ -6,10 +6,12 @@ import asyncio
 import os
 import signal
 import time
+from functools import partial
 
 from chatapp.up.child import Child
 from chatapp.up.console import Console
 from chatapp.up.service import Service
+from tests.torture.hurts import How, Hurt, Hurts, Place
 
 _LOOK_AGAIN_S = 0.05
 # A process that cannot start ends at once, again and again.
@@ -24,12 +26,15 @@ class Part:
     """
     Keeps one service's process, and remembers whether it ended by itself.
 
-    `lock` is for faults that take some time, so that no two of them hurt one part at once.
+    `lock` is for faults that take some time, so that no two of them hurt one part at once. What is done
+    to the part is noted in `hurts`.
     """
 
-    def __init__(self, service: Service, console: Console) -> None:
+    def __init__(self, service: Service, console: Console, hurts: Hurts, place: Place, number: int = 0) -> None:
         self._service = service
         self._console = console
+        self._begin_hurt = partial(hurts.begin, place, number=number)
+        self._lasting: list[Hurt] = []
         self._child: Child | None = None
         self._watch: asyncio.Task[int] | None = None
         self._expected = True
@@ -63,6 +68,7 @@ class Part:
                 await asyncio.sleep(_BEFORE_AGAIN_S)
                 await self.start()
             if await self._service.ready(self.pid):
+                self._heal()
                 return
             if time.monotonic() > give_up_at:
                 raise PartFailed(f"{self.name} was not ready within {within_s:g} s")
@@ -70,6 +76,7 @@ class Part:
 
     async def kill(self) -> None:
         """kill -9."""
+        self._hurts(How.ENDED)
         self._expected = True
         if self._child is not None and self._watch is not None:
             self._child.kill()
@@ -77,6 +84,7 @@ class Part:
 
     async def end(self) -> None:
         """SIGTERM, as a rolling restart does; SIGKILL after the service's grace period."""
+        self._hurts(How.ENDED)
         self._expected = True
         if self._child is not None and self._watch is not None:
             await self._child.end()
@@ -84,10 +92,20 @@ class Part:
 
     def freeze(self) -> None:
         """SIGSTOP: it does nothing, and its connections stay."""
+        self._hurts(How.AWAY)
         os.killpg(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)
+        self._heal()
+
+    def _hurts(self, how: How) -> None:
+        self._lasting.append(self._begin_hurt(how))
+
+    def _heal(self) -> None:
+        for hurt in self._lasting:
+            hurt.heal()
+        self._lasting.clear()
 
     async def _wait(self, child: Child) -> int:
         code = await child.wait()

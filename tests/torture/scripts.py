@@ -1,8 +1,9 @@
 """
 What the upstream says, so that every lost, doubled or foreign character can be told.
 
-An answer counts: "0 1 2 …", with signs outside ASCII in between, and names its own prompt in every
-paragraph. Prompts are never used twice, so no two answers of a run share a paragraph.
+An answer counts: "17.0 17.1é 17.2 …", with signs outside ASCII in between. The number before the point is
+that of the upstream's call, which no other call of a run has; so no two answers, and no two calls for one
+answer, share a word. Each section names the prompt and the script besides.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.upstream.script import pieces
+from streaming.upstream.script import echoed, pieces
 
-# Read by every counting script; the upstream puts the prompt in the place of the braces.
-_HEAD = "**{prompt}** counts:"
+# Where a worker finds the upstream: all models but those that fail by themselves, and these.
+UPSTREAM, FAILING_UPSTREAM = "TORTURE_UPSTREAM", "TORTURE_FAILING"
+# The upstream puts prompt and call in the place of the braces.
+_HEAD = "**{prompt}**, %s, call {call}:"
 _SIGNS = ("", "é", "", "漢字", "", "😀", "", "👩‍👩‍👧")
-_IN_PARAGRAPH = 24
+_IN_SECTION = 12
+# What a section's numbers stand in: the page shows blocks of different kinds, open and sealed.
+_SECTIONS = ("%s\n\n", "- %s\n\n", "```\n%s\n```\n\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,82 +34,101 @@ class Script:
     thinks: int = 0  # tokens of reasoning before the text
     tail: str = ""  # the last step, as TOML; without one the answer finishes
     head: str = ""  # keys at the top of the file, as TOML
+    opens_after_s: float = 0.0
+    error: str = ""  # the code that the answer fails with, if it fails by itself
+    at_a_time: int | None = None  # answers that one worker lets it write at a time
 
     @property
     def finishes(self) -> bool:
-        return not self.tail and not self.head.startswith("refuse")
+        return not self.tail and not self.error
+
+    @property
+    def model(self) -> str:
+        """The upstream's name of it."""
+        return f"{self.name}@{self.rate:g}"
 
     @property
     def seconds(self) -> float:
         """How long the whole answer takes, at its rate."""
-        return (len(self.pieces("p"))) / self.rate
+        return self.opens_after_s + len(self.pieces("p", 100)) / self.rate
 
-    def text(self, prompt: str) -> str:
-        return count(prompt, self.tokens)
+    def text(self, prompt: str, call: int) -> str:
+        return echoed(_count(self.name, self.tokens), prompt, call)
 
-    def reasoning(self, prompt: str) -> str:
-        return count(prompt, self.thinks) if self.thinks else ""
+    def reasoning(self, prompt: str, call: int) -> str:
+        return echoed(_count(self.name, self.thinks), prompt, call)
 
-    def pieces(self, prompt: str) -> list[str]:
+    def pieces(self, prompt: str, call: int) -> list[str]:
         """Give what the upstream sends in one frame each: reasoning first, then text."""
-        return pieces(self.reasoning(prompt)) + pieces(self.text(prompt))
+        return pieces(self.reasoning(prompt, call)) + pieces(self.text(prompt, call))
 
     def write(self, folder: Path) -> None:
-        says = [f"[[step]]\nreasoning = {_toml(self.reasoning('{prompt}'))}\necho = true"] if self.thinks else []
-        says.append(f"[[step]]\ntext = {_toml(self.text('{prompt}'))}\necho = true")
+        head = [self.head, f"open_after_s = {self.opens_after_s}"]
+        says = [
+            f"[[step]]\n{kind} = {_toml(_count(self.name, tokens))}\necho = true"
+            for kind, tokens in (("reasoning", self.thinks), ("text", self.tokens))
+            if tokens
+        ]
         if self.tail:
             says.append(f"[[step]]\n{self.tail}")
-        (folder / f"{self.name}.toml").write_text("\n".join([self.head, *says, ""]), "utf-8")
+        (folder / f"{self.name}.toml").write_text("\n".join([*head, *says, ""]), "utf-8")
 
     def catalogue_entry(self) -> str:
         """Give the model that plays this script. Its deadlines are short: a run can't wait for minutes."""
         # Those of the directed scenarios may have to be silent for a minute.
-        first, idle = (12, 8) if self in (*COUNTING, *FAILING) else (90, 90)
-        address = "TORTURE_UPSTREAM" if self.finishes else "TORTURE_FAILING"
+        first, idle = (90, 90) if self in DIRECTED else (12, 8)
+        address = FAILING_UPSTREAM if self.error else UPSTREAM
         deadlines = {"connect_s": 5, "first_byte_s": first, "idle_s": idle, "payload_idle_s": idle, "total_s": 300}
         return (
             f'[[models]]\nid = "{self.name}"\nlabel = "{self.name}"\nadapter = "openai_chat"\n'
-            f'address_env = "{address}"\nmodel = "{self.name}@{self.rate:g}"\n'
+            f'address_env = "{address}"\nmodel = "{self.model}"\n'
             f"deadlines = {{ {', '.join(f'{name} = {seconds}' for name, seconds in deadlines.items())} }}\n"
+            + (f"max_running = {self.at_a_time}\n" if self.at_a_time else "")
         )
 
 
-def count(prompt: str, tokens: int) -> str:
-    """Count from 0 in paragraphs, each of which begins with the prompt."""
-    paragraphs = []
-    for start in range(0, tokens, _IN_PARAGRAPH):
-        numbers = range(start, min(start + _IN_PARAGRAPH, tokens))
-        words = (f"{n}{_SIGNS[n % len(_SIGNS)]}" for n in numbers)
-        paragraphs.append(f"{_HEAD.replace('{prompt}', prompt)} {' '.join(words)}\n\n")
-    return "".join(paragraphs)
+def _count(script: str, tokens: int) -> str:
+    """Count from 0 in sections, each of which begins with the prompt. Gives a text with places to fill."""
+    sections = []
+    for start in range(0, tokens, _IN_SECTION):
+        numbers = range(start, min(start + _IN_SECTION, tokens))
+        words = " ".join(f"{{call}}.{n}{_SIGNS[n % len(_SIGNS)]}" for n in numbers)
+        section = _SECTIONS[start // _IN_SECTION % len(_SECTIONS)]
+        sections.append(section % f"{_HEAD % script} {words}")
+    return "".join(sections)
 
 
 # Short and long, fast and slow; together about 8 s each, so that faults have something to strike.
 COUNTING = (
-    Script("count-short", tokens=30, rate=12),
-    Script("count", tokens=110, rate=40),
-    Script("count-long", tokens=240, rate=80),
-    Script("count-slow", tokens=12, rate=5),
-    Script("count-thinking", tokens=60, rate=30, thinks=30),
-    Script("count-late", tokens=50, rate=30, head="open_after_s = 3"),
+    Script("count-short", tokens=14, rate=12),
+    Script("count", tokens=60, rate=50),
+    Script("count-long", tokens=120, rate=85),
+    Script("count-slow", tokens=8, rate=7),
+    Script("count-thinking", tokens=24, rate=30, thinks=12),
+    Script("count-late", tokens=24, rate=30, opens_after_s=3),
 )
+# One answer at a time for each worker: the others wait in the queue, claimed and not begun.
+QUEUEING = (Script("count-in-turn", tokens=16, rate=30, at_a_time=1),)
 FAILING = (
-    Script("error-midway", tokens=30, rate=30, tail='error = { code = "upstream_reported", message = "scripted" }'),
-    Script("cut-midway", tokens=30, rate=30, tail='cut = "end"'),
-    Script("reset-midway", tokens=30, rate=30, tail='cut = "reset"'),
-    Script("stalls", tokens=30, rate=30, tail="pause_s = inf"),
-    Script("refuses-429", tokens=5, rate=30, head="refuse = { status = 429, retry_after_s = 0.5 }"),
-    Script("refuses-500", tokens=5, rate=30, head="refuse = { status = 500 }"),
+    Script("error-midway", 12, 30, tail='error = { code = "boom", message = "scripted" }', error="upstream_reported"),
+    Script("cut-midway", tokens=12, rate=30, tail='cut = "end"', error="incomplete_stream"),
+    Script("reset-midway", tokens=12, rate=30, tail='cut = "reset"', error="connection_lost"),
+    Script("stalls", tokens=12, rate=30, tail="pause_s = inf", error="idle_timeout"),
+    Script("refuses-429", 5, 30, head="refuse = { status = 429, retry_after_s = 0.5 }", error="rate_limited"),
+    Script("refuses-500", 5, 30, head="refuse = { status = 500 }", error="upstream_error"),
 )
 # For the directed scenarios, most of which say themselves when an answer ends.
 DIRECTED = (
-    Script("count-quick", tokens=45, rate=45),
-    Script("count-on", tokens=6_000, rate=25),
-    Script("never-opens", tokens=5, rate=30, head="open_after_s = 3600"),
-    Script("count-silent", tokens=12, rate=30, tail="pause_s = inf"),
-    Script("flood", tokens=120_000, rate=4_000),
+    Script("count-quick", tokens=24, rate=50),
+    Script("count-few", tokens=3, rate=60),
+    Script("count-in-quick-turn", tokens=10, rate=30, at_a_time=1),
+    Script("count-on", tokens=2_000, rate=25),
+    Script("count-after-silence", tokens=6, rate=60, opens_after_s=15),
+    Script("never-opens", tokens=5, rate=30, opens_after_s=3600),
+    Script("count-silent", tokens=6, rate=30, tail="pause_s = inf"),
+    Script("flood", tokens=50_000, rate=4_000),
 )
-ALL = {script.name: script for script in (*COUNTING, *FAILING, *DIRECTED)}
+ALL = {script.name: script for script in (*COUNTING, *QUEUEING, *FAILING, *DIRECTED)}
 
 
 def write_all(folder: Path) -> Path:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +27,7 @@ from chatapp.up.probes import WorkerProbe, http_answers, redis_answers
 from chatapp.up.redis_server import PrivateRedis, find_server
 from chatapp.up.service import Probe, Service
 from tests.torture import scripts
+from tests.torture.hurts import Hurts, Place
 from tests.torture.part import Part
 from tests.torture.wire import Wire
 
@@ -70,11 +72,20 @@ http {{
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The way of a worker's calls to the upstream. `is_safe`: no fault ever touches it."""
+
+    worker: int
+    is_safe: bool
+
+
 class Site:
     """Everything that runs, and the switches on its ways. Built by `running_site`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.hurts = Hurts()
         self.private_redis = PrivateRedis(find_server(), folder / "redis", folder / "redis.sock")
         self.redis: Part
         self.upstream: Part
@@ -85,7 +96,8 @@ class Site:
         self.worker_redis: list[Wire] = []  # one for each worker
         self.web_redis: list[Wire] = []
         self.worker_upstream: list[Wire] = []
-        self.failing: Wire  # a second way to the upstream, so that models which fail don't rest those which don't
+        self.worker_failing: list[Wire] = []  # a second way, so that models which fail don't rest those which don't
+        self.ways: dict[str, Way] = {}  # by the host and port that a call was made to
         self.web_http: list[Wire] = []  # between nginx and each web server
         self.port = 0
         self.upstream_port = free_port()
@@ -101,7 +113,8 @@ class Site:
 
     @property
     def wires(self) -> list[Wire]:
-        return [self.front, self.failing, *self.worker_redis, *self.web_redis, *self.worker_upstream, *self.web_http]
+        ways = [*self.worker_redis, *self.web_redis, *self.worker_upstream, *self.worker_failing, *self.web_http]
+        return [self.front, *ways] if hasattr(self, "front") else ways
 
     async def heal(self) -> None:
         """End every fault, and wait until all parts are ready again."""
@@ -159,12 +172,11 @@ class _Builder:
 
     async def build(self, workers: int, webs: int) -> None:
         site = self._site
-        site.redis = self._part("redis", site.private_redis.command(), lambda _: redis_answers(site.private_redis.url))
+        command = site.private_redis.command()
+        site.redis = self._part("redis", Place.REDIS, command, lambda _: redis_answers(site.private_redis.url))
         site.upstream = self._upstream()
         for part in (site.redis, site.upstream):
             await part.start()
-        site.failing = Wire(site.upstream_port)
-        self._environ["TORTURE_FAILING"] = f"http://{_HOST}:{await site.failing.listen(0)}/v1"
         self._migrate()
         for part in (site.redis, site.upstream):
             await part.until_ready()
@@ -186,38 +198,46 @@ class _Builder:
         port = self._site.upstream_port
         folder = self._site.folder / "scripts"
         command = [sys.executable, "-m", "streaming.upstream.scripted_server", "--port", str(port)]
-        return self._part("upstream", [*command, "--scripts", str(folder)], _http_probe(port, "/health"))
+        command += ["--scripts", str(folder)]
+        return self._part("upstream", Place.UPSTREAM, command, _http_probe(port, "/health"))
 
     async def _worker(self, number: int) -> Part:
         site = self._site
-        environ = await self._with_wired_redis(f"worker{number}", site.worker_redis)
-        wire = Wire(site.upstream_port)
-        environ["TORTURE_UPSTREAM"] = f"http://{_HOST}:{await wire.listen(0)}/v1"
-        site.worker_upstream.append(wire)
+        environ = await self._with_wired_redis(f"worker{number}", Place.WORKER_TO_REDIS, site.worker_redis)
+        for variable, wires in (
+            (scripts.UPSTREAM, site.worker_upstream),
+            (scripts.FAILING_UPSTREAM, site.worker_failing),
+        ):
+            wire = Wire(site.upstream_port, site.hurts, Place.WORKER_TO_UPSTREAM, number)
+            host = f"{_HOST}:{await wire.listen(0)}"
+            environ[variable] = f"http://{host}/v1"
+            wires.append(wire)
+            site.ways[host] = Way(number, is_safe=variable == scripts.FAILING_UPSTREAM)
         command = [
             sys.executable, "-m", "celery", "--quiet", "--app", "chatapp", "worker",
             "--pool", "threads", "--concurrency", str(WORKER_STREAMS), "--queues", "generations",
             "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO",
         ]  # fmt: skip
         probe = WorkerProbe(site.private_redis.url)
-        return self._part(f"worker{number}", command, probe, environ, grace_s=DRAIN_S + 15)
+        return self._part(f"worker{number}", Place.WORKER, command, probe, environ, number, grace_s=DRAIN_S + 15)
 
     async def _web(self, number: int) -> Part:
         site = self._site
-        environ = await self._with_wired_redis(f"web{number}", site.web_redis)
-        environ["TORTURE_UPSTREAM"] = "http://127.0.0.1:9/v1"  # A web server only looks whether it is set.
+        environ = await self._with_wired_redis(f"web{number}", Place.WEB_TO_REDIS, site.web_redis)
+        # A web server only looks whether they are set.
+        environ |= dict.fromkeys((scripts.UPSTREAM, scripts.FAILING_UPSTREAM), "http://127.0.0.1:9/v1")
         port = free_port()
-        wire = Wire(port)
+        wire = Wire(port, site.hurts, Place.NGINX_TO_WEB, number)
         await wire.listen(site.folder / f"web{number}-http.sock")
         site.web_http.append(wire)
         command = [
             sys.executable, "-m", "daphne", "--bind", _HOST, "--port", str(port),
             "--no-server-name", "--verbosity", "0", "chatapp.asgi:application",
         ]  # fmt: skip
-        return self._part(f"web{number}", command, _http_probe(port, "/healthz"), environ)
+        return self._part(f"web{number}", Place.WEB, command, _http_probe(port, "/healthz"), environ, number)
 
-    async def _with_wired_redis(self, name: str, wires: list[Wire]) -> dict[str, str]:
-        wire = Wire(self._site.private_redis.socket)
+    async def _with_wired_redis(self, name: str, place: Place, wires: list[Wire]) -> dict[str, str]:
+        wire = Wire(self._site.private_redis.socket, self._site.hurts, place, len(wires))
         path = self._site.folder / f"{name}-redis.sock"
         await wire.listen(path)
         wires.append(wire)
@@ -228,22 +248,25 @@ class _Builder:
         servers = " ".join(f"server unix:{site.folder}/web{n}-http.sock max_fails=0;" for n in range(len(site.webs)))
         path = site.folder / "nginx.conf"
         path.write_text(_NGINX.format(folder=site.folder, servers=servers))
-        site.front = Wire(site.folder / "nginx.sock")
+        site.front = Wire(site.folder / "nginx.sock", site.hurts, Place.FRONT)
         site.port = await site.front.listen(0)
         command = [_find_nginx(), "-c", str(path), "-p", str(site.folder)]
-        site.nginx = self._part("nginx", command, _http_probe(site.port, "/healthz"))
+        site.nginx = self._part("nginx", Place.NGINX, command, _http_probe(site.port, "/healthz"))
         await site.nginx.start()
 
     def _part(
         self,
         name: str,
+        place: Place,
         command: Sequence[str],
         probe: Probe,
         environ: Mapping[str, str] | None = None,
+        number: int = 0,
+        *,
         grace_s: float = 5.0,
     ) -> Part:
         service = Service(name, command, name, probe, env=environ or self._environ, folder=ROOT, grace_s=grace_s)
-        return Part(service, self._console)
+        return Part(service, self._console, self._site.hurts, place, number)
 
 
 async def _take_down(site: Site) -> None:
@@ -253,9 +276,7 @@ async def _take_down(site: Site) -> None:
         if part.runs:
             part.thaw()
             await part.kill()
-    wires = [*site.worker_redis, *site.web_redis, *site.worker_upstream, *site.web_http]
-    wires += [getattr(site, name) for name in ("front", "failing") if hasattr(site, name)]
-    for wire in wires:
+    for wire in site.wires:
         await wire.close()
     await site.client.aclose()
 

@@ -6,25 +6,31 @@ import asyncio
 import contextlib
 import random
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from streaming.errors import LogUnavailable
 from streaming.lifecycle import TERMINAL
-from streaming.log.ports import LogSnapshot, Ref
 from streaming.log.redis import RedisLog
-from tests.torture.evidence import Evidence, gather, rows_of
-from tests.torture.invariants import broken, log_is_repaired, no_call_is_left_open
+from tests.torture.account import calls_of, idle_workers
+from tests.torture.database import states_of
+from tests.torture.evidence import Evidence
+from tests.torture.hurts import now_ms
+from tests.torture.invariants import broken, is_waiting
+from tests.torture.judging import wrong_with_conversations
 from tests.torture.page import Habit, Page
 from tests.torture.person import Asked, Person
 from tests.torture.scene import Scene
 from tests.torture.site import Site
+from tests.torture.witnesses import gather, refs_of
 
 # A lease, the reaper's round, its quiet time after Redis was away, and a repeated message or two.
 ENDS_WITHIN_S = 45.0
-# A page that reads on learns of an end at once; one whose connection hangs, by the server's ping.
-PAGES_KNOW_WITHIN_S = 30.0
+# A page that reads on learns of an end at once; one whose connection hangs, by the server's ping; and one
+# whose log lost the end, at the second ping in a row.
+PAGES_KNOW_WITHIN_S = 45.0
+# A worker that lost its way to the broker comes back to it, and takes tasks again.
+CONSUMES_WITHIN_S = 60.0
 # A committed end that the log misses is written to it by the reaper.
 REPAIRED_WITHIN_S = 20.0
 LOOK_EVERY_S = 0.25
@@ -61,7 +67,6 @@ class Stage:
         self.site = site
         self.scene = Scene(site)
         self.log = RedisLog.connect(site.private_redis.url)
-        self.samples: dict[str, list[LogSnapshot]] = defaultdict(list)
         self._name = name
         self._rng = random.Random(name)
         self._reading = [asyncio.create_task(self._sample(), name="sampling")]
@@ -74,7 +79,7 @@ class Stage:
         pages = [Page(person, habit, f"page {n} of {number} ({habit})", self._rng) for n, habit in enumerate(habits)]
         self.scene.pages[person.conversation] = pages
         self._reading += [asyncio.create_task(page.run(), name=page.name) for page in pages]
-        asked = await person.ask(f"{self._name} c{number} t0 Zürich", models)
+        asked = await person.ask(f"{self.mark}c{number} t0 Zürich", models)
         return Talk(person, tuple(pages), tuple(asked))
 
     async def talks(self, count: int, model: str, habits: Sequence[Habit] = _WEBSOCKET) -> list[Talk]:
@@ -85,11 +90,16 @@ class Stage:
 
     async def ask_again(self, talk: Talk, models: Sequence[str]) -> list[Asked]:
         number = self.scene.people.index(talk.person)
-        return await talk.person.ask(f"{self._name} c{number} t{len(talk.person.asked)} Zürich", models)
+        return await talk.person.ask(f"{self.mark}c{number} t{talk.person.turns} Zürich", models)
+
+    @property
+    def mark(self) -> str:
+        """What every prompt of this stage begins with, and no other's."""
+        return f"{self._name} "
 
     @property
     def gens(self) -> list[str]:
-        return [asked.gen for person in self.scene.people for asked in person.asked]
+        return [asked.gen for asked in self.scene.asked()]
 
     async def until_ended(self, within_s: float = ENDS_WITHIN_S, person: Person | None = None) -> float:
         """
@@ -101,7 +111,7 @@ class Stage:
         began = time.monotonic()
         gens = [asked.gen for asked in person.asked] if person else self.gens
         async with asyncio.timeout(within_s):
-            while any(row.state not in TERMINAL for row in rows_of(self.site.database, gens).values()):
+            while not TERMINAL.issuperset(states_of(self.site.database, gens).values()):
                 await asyncio.sleep(LOOK_EVERY_S)
         return time.monotonic() - began
 
@@ -116,21 +126,33 @@ class Stage:
             for page in pages:
                 page.hurry()
         async with asyncio.timeout(within_s):
-            for person in self.scene.people:
+            for person in self.scene.staying():
                 for page in self.scene.pages[person.conversation]:
                     await page.until_ended([asked.gen for asked in person.asked])
 
+    async def until_each_worker_drives(self, within_s: float = CONSUMES_WITHIN_S) -> float:
+        """
+        Ask until each worker has called the upstream for one of the questions; give the seconds.
+
+        Raises:
+            TimeoutError: one of them lives and takes no tasks.
+        """
+        began = now_ms()
+        talks = await asyncio.gather(*(self.talk(["count-few"]) for _ in self.site.workers))
+        while idle := await self._idle(talks):
+            if now_ms() - began > within_s * 1000:
+                raise TimeoutError(f"workers {sorted(idle)} took no task within {within_s:g} s")
+            for talk in talks:
+                await self.until_ended(person=talk.person)
+            await asyncio.gather(*(self.ask_again(talk, ["count-few"]) for talk in talks))
+        return (now_ms() - began) / 1000
+
     async def evidence(self) -> list[Evidence]:
         """Hear all witnesses, once the log has what the reaper writes to it, or had the time for it."""
-        scene, site, give_up_at = self.scene, self.site, time.monotonic() + REPAIRED_WITHIN_S
+        give_up_at = time.monotonic() + REPAIRED_WITHIN_S
         while True:
-            found = await gather(
-                self.log, site.database, site.upstream_port, scene.people, scene.pages, self.samples, scene.harms()
-            )
-            waiting = any(
-                how for one in found for check in (log_is_repaired, no_call_is_left_open) for how in check(one)
-            )
-            if not waiting or time.monotonic() > give_up_at:
+            found = await gather(self.scene, self.log)
+            if not any(map(is_waiting, found)) or time.monotonic() > give_up_at:
                 return found
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -138,7 +160,12 @@ class Stage:
         """Wait for every end; give what promises were broken."""
         await self.until_ended()
         await self.until_known()
-        return [line for one in await self.evidence() for line in broken(one)] + self.complaints()
+        return await self.wrong(await self.evidence())
+
+    async def wrong(self, found: Sequence[Evidence]) -> list[str]:
+        """Give what promises were broken, by the evidence and otherwise."""
+        generations = [line for one in found for line in broken(one)]
+        return [*generations, *await wrong_with_conversations(self.scene, self.log, self.mark), *self.complaints()]
 
     def complaints(self) -> list[str]:
         pages = [page for pages in self.scene.pages.values() for page in pages]
@@ -153,6 +180,10 @@ class Stage:
             await person.leave()
         await self.log.close()
 
+    async def _idle(self, talks: Sequence[Talk]) -> set[int]:
+        prompts = {asked.prompt for talk in talks for asked in talk.person.asked}
+        return idle_workers(await calls_of(self.site), prompts, len(self.site.workers))
+
     async def _sample(self) -> None:
         """Take the log's snapshot of a conversation now and then, as a late reader would."""
         while True:
@@ -162,9 +193,8 @@ class Stage:
                 continue
             conversation = self._rng.choice(live).conversation
             person = next(one for one in self.scene.people if one.conversation == conversation)
-            refs = [Ref(conversation, asked.number, asked.gen) for asked in person.asked]
             with contextlib.suppress(LogUnavailable):
-                self.samples[conversation].append(await self.log.snapshot(conversation, refs))
+                self.scene.samples[conversation].append(await self.log.snapshot(conversation, refs_of(person)))
 
 
 @contextlib.asynccontextmanager

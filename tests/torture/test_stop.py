@@ -11,7 +11,7 @@ import pytest
 
 from streaming.lifecycle import State
 from tests.torture import faults
-from tests.torture.evidence import rows_of
+from tests.torture.database import states_of
 from tests.torture.measured import calls_for, percentile, until_called, until_closed
 from tests.torture.page import Habit
 from tests.torture.person import Asked, Person
@@ -33,7 +33,7 @@ async def stop_ms(stage: Stage, person: Person, asked: Asked) -> float:
 
 
 def states(stage: Stage) -> set[State]:
-    return {row.state for row in rows_of(stage.site.database, stage.gens).values()}
+    return set(states_of(stage.site.database, stage.gens).values())
 
 
 async def test_open_webui_16251_stop_closes_the_upstream_while_twenty_answers_run(

@@ -11,7 +11,7 @@ from tests.torture.site import Site
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
 
 
-@pytest.mark.parametrize("seed", [2, 5])
+@pytest.mark.parametrize("seed", [744, 1046])
 async def test_a_seeded_schedule_breaks_no_promise(site: Site, seed: int) -> None:
     await site.heal()
     outcome = await play(site, plan_of(seed, generations=16))

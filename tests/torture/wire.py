@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
+
+from tests.torture.hurts import How, Hurt, Hurts, Place
 
 # A Unix socket's path, or a port of 127.0.0.1.
 Address: TypeAlias = Path | int
@@ -15,16 +19,18 @@ _READ_BYTES = 64 * 1024
 
 class Wire:
     """
-    Relays every connection to `target`.
+    Relays every connection to `target`, and notes in `hurts` what is done to it.
 
-    `delay_s` holds each piece back by so much, in both directions. While `silence` lasts nothing
-    passes and nobody is told. `refusing` hangs up on whoever connects.
+    Delayed, it holds each piece back, in both directions. Silenced, nothing passes and nobody is told.
+    Refusing, it hangs up on whoever connects.
     """
 
-    def __init__(self, target: Address) -> None:
+    def __init__(self, target: Address, hurts: Hurts, place: Place, number: int = 0) -> None:
         self._target = target
-        self.delay_s = 0.0
-        self.refusing = False
+        self._begin_hurt = partial(hurts.begin, place, number=number)
+        self._lasting: list[Hurt] = []
+        self._delay_s = 0.0
+        self._is_refusing = False
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._open: dict[asyncio.Task[None], tuple[asyncio.StreamWriter, ...]] = {}
@@ -43,24 +49,53 @@ class Wire:
         return len(self._open)
 
     def silence(self) -> None:
+        self._lasting.append(self._begin_hurt(How.AWAY))
         self._flowing.clear()
 
-    def flow(self) -> None:
-        self._flowing.set()
+    @contextlib.contextmanager
+    def silenced(self) -> Iterator[None]:
+        self.silence()
+        try:
+            yield
+        finally:
+            self.heal()
+
+    @contextlib.contextmanager
+    def delayed(self, by_s: float) -> Iterator[None]:
+        self._lasting.append(self._begin_hurt(How.DISTURBED))
+        self._delay_s = by_s
+        try:
+            yield
+        finally:
+            self.heal()
+
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        self._lasting.append(self._begin_hurt(How.DISTURBED))
+        self._is_refusing = True
+        try:
+            yield
+        finally:
+            self.heal()
 
     def heal(self) -> None:
-        """Take back every lasting fault. What was silenced flows on; what was cut stays cut."""
-        self.delay_s, self.refusing = 0.0, False
-        self.flow()
+        """Take back whatever lasts. What was silenced flows on; what was cut stays cut."""
+        self._delay_s, self._is_refusing = 0.0, False
+        self._flowing.set()
+        for hurt in self._lasting:
+            hurt.heal()
+        self._lasting.clear()
 
     def cut(self) -> None:
         """Reset every connection; what was on its way is lost."""
+        self._begin_hurt(How.DISTURBED).heal()
         for ends in self._open.values():
             for end in ends:
                 end.transport.abort()
 
     def close_cleanly(self) -> None:
         """End every connection as a proxy does that has had enough: in an orderly way."""
+        self._begin_hurt(How.DISTURBED).heal()
         for ends in self._open.values():
             for end in ends:
                 end.close()
@@ -77,7 +112,7 @@ class Wire:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if self.refusing or task is None:
+        if self._is_refusing or task is None:
             writer.transport.abort()
             return
         self._open[task] = (writer,)
@@ -111,8 +146,8 @@ class Wire:
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(_READ_BYTES):
-                if self.delay_s:
-                    await asyncio.sleep(self.delay_s)
+                if self._delay_s:
+                    await asyncio.sleep(self._delay_s)
                 await self._flowing.wait()
                 writer.write(data)
                 await writer.drain()

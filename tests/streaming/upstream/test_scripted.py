@@ -23,7 +23,7 @@ from streaming.upstream.ports import (
     ToolCompleteChunk,
     UsageChunk,
 )  # fmt: skip
-from streaming.upstream.script import Pause, pieces, split_model
+from streaming.upstream.script import Pause, Say, Script, pieces, split_model
 from streaming.upstream.script_file import ScriptError, parse_script
 from streaming.upstream.scripted import ScriptedCall, ScriptedUpstream, load_scripts
 
@@ -138,6 +138,13 @@ async def test_a_call_yields_opened_then_content_then_one_finish() -> None:
         FinishChunk("stop", "stop"),
         None,
     )
+
+
+async def test_a_play_can_tell_its_number() -> None:
+    upstream = ScriptedUpstream({"numbered": Script("numbered", "", (Say("{call} {prompt}", echo=True),))})
+    first, second = upstream.call(ask("numbered@inf", "{call}")), upstream.call(ask("numbered@inf", "b"))
+    # The number is that of the opening: the second is opened first.
+    assert [text((await outcome(call))[0]) for call in (second, first)] == ["1 b", "2 {call}"]
 
 
 async def test_two_plays_of_a_script_are_equal() -> None:

@@ -22,8 +22,9 @@ from streaming.upstream.scripted_server import serve
 
 # 16 MB over HTTP: more than the buffers of two sockets hold.
 ENDLESS = Script("endless", "", (Say("word ", times=100_000),))
-SCRIPTS = {**load_scripts(), "endless": ENDLESS}
-ENDING = sorted(SCRIPTS.keys() - {"silent", "stalls", "never-opens", "demo", "slow", "endless"})
+NUMBERED = Script("numbered", "", (Say("{call} {prompt}", echo=True),))
+SCRIPTS = {**load_scripts(), "endless": ENDLESS, "numbered": NUMBERED}
+ENDING = sorted(SCRIPTS.keys() - {"silent", "stalls", "never-opens", "demo", "slow", "endless", "numbered"})
 # The issue asks for 200 ms between a close and the moment when the upstream knows.
 CLOSE_SEEN_WITHIN_MS = 200
 
@@ -112,6 +113,37 @@ async def test_a_finished_call_is_in_the_account(url: str, client: httpx.AsyncCl
     found = await stats(client)
     record = found["calls"][0]
     assert (found["started"], found["finished"], found["aborted"], record["prompt"]) == (1, 1, 0, "Remember me")
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome_told"),
+    [("echo@inf", "finished"), ("error-midway@inf", "reported"), ("cut-midway@inf", "cut"),
+     ("reset-midway@inf", "reset"), ("refuse-429", "refused"), ("no-such-script", "refused")],
+)  # fmt: skip
+async def test_only_a_finish_is_called_finished(
+    url: str, client: httpx.AsyncClient, model: str, outcome_told: str
+) -> None:
+    await outcome(post(url, model))
+    found = await stats(client)
+    assert (found["calls"][0]["outcome"], found[outcome_told], found["started"]) == (outcome_told, 1, 1)
+
+
+async def test_an_answer_can_tell_the_number_of_its_call(url: str, client: httpx.AsyncClient) -> None:
+    said = [await outcome(post(url, "numbered@inf", "{call}")) for _ in range(2)]
+    texts = ["".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk)) for chunks, _ in said]
+    assert texts == ["1 {call}", "2 {call}"]
+    assert [record["n"] for record in (await stats(client))["calls"]] == [1, 2]
+
+
+async def test_a_call_is_in_the_account_with_its_address_and_all_that_was_asked(
+    url: str, client: httpx.AsyncClient
+) -> None:
+    messages = [
+        {"role": role, "content": text} for role, text in (("user", "one"), ("assistant", "1"), ("user", "two"))
+    ]
+    await client.post("/v1/chat/completions", json={"model": "echo@inf", "messages": messages})
+    record = (await stats(client))["calls"][0]
+    assert (record["asked"], record["prompt"], record["host"]) == (["one", "two"], "two", url.removeprefix("http://"))
 
 
 @pytest.mark.parametrize("model", ["silent", "never-opens", "long@50", "stalls@inf"])
