@@ -211,17 +211,25 @@ class RedisTail:
             except BaseException:
                 # The connection may be in the middle of an answer: never use it again.
                 self._reader_id = None
-                await asyncio.shield(self._drop_connection())
+                await asyncio.shield(_drop(self._reader))
                 raise
 
     async def interrupt(self) -> None:
-        if self._reader_id is not None:
-            async with _within():
-                await self._other.execute_command("CLIENT", "UNBLOCK", self._reader_id)  # type: ignore[no-untyped-call]
+        try:
+            await self._unblock()
+        except LogUnavailable:
+            # Its connection may have died since it was last used, however well Redis is now; the next is a new one.
+            await asyncio.shield(_drop(self._other))
+            await self._unblock()
 
     async def close(self) -> None:
         await self._reader.aclose()
         await self._other.aclose()
+
+    async def _unblock(self) -> None:
+        if self._reader_id is not None:
+            async with _within():
+                await self._other.execute_command("CLIENT", "UNBLOCK", self._reader_id)  # type: ignore[no-untyped-call]
 
     async def _read(self, cursors: Mapping[str, str], block_ms: int) -> dict[str, list[Logged]]:
         if self._reader_id is None:
@@ -235,10 +243,11 @@ class RedisTail:
             for key, rows in answer or ()
         }
 
-    async def _drop_connection(self) -> None:
-        connection = self._reader.connection
-        if connection is not None:
-            await connection.disconnect(nowait=True)
+
+async def _drop(client: aioredis.Redis) -> None:
+    """Let go of a client's one connection."""
+    if client.connection is not None:
+        await client.connection.disconnect(nowait=True)
 
 
 def log_key(conversation: str) -> str:
