@@ -30,7 +30,7 @@ class Heard:
 
     latencies: list[float] = field(default_factory=list)
     next_token: int = 0
-    bytes: int = 0
+    heard_bytes: int = 0
     in_order: bool = True
     ended: bool = False
 
@@ -39,7 +39,7 @@ class Heard:
         for number, sent in TOKEN.findall(text):
             self.in_order = self.in_order and int(number) == self.next_token
             self.next_token += 1
-            self.bytes += len(number) + len(sent) + len("| ")
+            self.heard_bytes += len(number) + len(sent) + len("| ")
             self.latencies.append((now - int(sent)) / 1e6)
 
     def take_frame(self, frame: bytes) -> None:

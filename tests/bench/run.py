@@ -154,13 +154,13 @@ def redis_bytes(folder: str, person: Person, heard: Heard) -> dict[str, float]:
     Give, for each byte of one conversation's answer so far: what was written to its log, and the memory that
     Redis needs for each of its keys and all together.
     """
-    client = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
+    client: Any = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
     keys = list(client.scan_iter(f"ss:{{{person.conversation}}}*"))
     kept = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) for key in keys}
     entries = client.xrange(f"ss:{{{person.conversation}}}:log")
     logged = sum(len(part) for _, fields in entries for part in fields.values())
     sizes = {"written_to_log": logged, "kept": sum(kept.values()), **kept}
-    return {name: round(size / heard.bytes, 2) for name, size in sizes.items()}
+    return {name: round(size / heard.heard_bytes, 2) for name, size in sizes.items()}
 
 
 def with_costs(
