@@ -148,8 +148,11 @@ class BackgroundCall:
 
     async def _stop(self) -> bool:
         closed = await self._call.close()
-        if self._dialect.done or self._dialect.ending or self._dialect.response is None:
+        if self._dialect.done or self._dialect.ending:
             return closed
+        if self._dialect.response is None:
+            # Without its name it cannot be cancelled; it may run on all the same.
+            return closed and not self._call.may_have_arrived
         try:
             async with (
                 asyncio.timeout(CANCEL_S),

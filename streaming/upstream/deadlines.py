@@ -55,6 +55,10 @@ class Watchdog:
         self._started = self._loop.time()
         self._set()
 
+    @property
+    def has_connected(self) -> bool:
+        return self._connected is not None
+
     def connected(self) -> None:
         """The connection stands, TLS included; the request goes out now."""
         if self._loop:

@@ -142,6 +142,11 @@ class HttpCall:
             await self._advance()
         return ready.popleft()
 
+    @property
+    def may_have_arrived(self) -> bool:
+        """The connection stood, so the service may have the request."""
+        return self._watchdog.has_connected
+
     async def close(self) -> bool:
         if not self._ended:
             self._fail(fault("call_closed"))

@@ -112,6 +112,18 @@ async def test_stopping_is_proven_by_the_service_s_own_word(cancels: bool) -> No
     assert service.asked[-1] == "POST /v1/responses/resp_1/cancel"
 
 
+async def test_a_request_that_may_have_arrived_is_not_proven_stopped_before_its_response_has_a_name() -> None:
+    async with serving(Service(b"HOLD")) as server:
+        call = upstream(server).call(ASK)
+        assert isinstance(await anext(call), Opened)
+        assert not await call.close()
+
+
+async def test_a_request_that_was_never_sent_is_proven_stopped() -> None:
+    async with serving(Service()) as server:
+        assert await upstream(server).call(ASK).close()
+
+
 async def test_a_whole_answer_needs_no_cancel() -> None:
     service = Service(CREATED + COMPLETED)
     await read(service)
