@@ -173,7 +173,7 @@ async def test_a_focused_stop_button_keeps_the_focus_when_the_answer_ends(scene:
 
 async def test_stop_all_asks_once_for_all_and_goes_to_the_prompt(scene: Scene) -> None:
     careful, _ = await two_live(scene)
-    scene.replies["POST", "/api/conversations/c/cancel"] = (202, {"generations": []})
+    scene.replies["POST", "/api/conversations/c/cancel"] = (202, {"generations": [{"id": "b", "state": "running"}]})
     await scene.say(careful.done())
     await scene.page.get_by_role("button", name="Stop all").click()
     await expect(prompt(scene)).to_be_focused()
