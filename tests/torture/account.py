@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 
 from chatapp.history import GO_ON
+from streaming.upstream.scripted_server import ABORTED
+from tests.torture.hurts import How, Hurts, Place
 from tests.torture.person import Asked
 from tests.torture.scripts import ALL
 from tests.torture.site import Site, Way
@@ -91,6 +93,20 @@ def by_generation(calls: Sequence[Call], asked: Sequence[Asked]) -> dict[str, li
         if owner is not None:
             found[owner.gen].append(call)
     return found
+
+
+def in_time(calls: Iterable[Call], hurts: Hurts) -> list[Call]:
+    """
+    Leave out the requests that stood still on a silent way, and arrived when their callers had left.
+
+    Whom they were made for cannot be told: the same may have been asked again meanwhile. They brought nothing.
+    """
+    return [call for call in calls if not _came_too_late(call, hurts)]
+
+
+def _came_too_late(call: Call, hurts: Hurts) -> bool:
+    silent = hurts.felt([Place.WORKER_TO_UPSTREAM], call.opened_mono, call.opened_mono, call.way.worker)
+    return (call.outcome, call.frames) == (ABORTED, 0) and any(hurt.how is How.AWAY for hurt in silent)
 
 
 def idle_workers(calls: Iterable[Call], prompts: Collection[str], workers: int) -> set[int]:

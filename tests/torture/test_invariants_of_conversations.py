@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from streaming.snapshot import Snapshot
-from tests.torture.account import Call, by_generation, idle_workers, whose
-from tests.torture.hurts import RECOVERY_MS, Hurts, Place
+from tests.torture.account import Call, by_generation, idle_workers, in_time, whose
+from tests.torture.hurts import RECOVERY_MS, How, Hurt, Hurts, Place
 from tests.torture.invariants.conversations import (
     Deleted,
     Held,
@@ -99,6 +99,19 @@ def test_a_call_belongs_to_the_newest_answer_that_was_asked_for_by_then() -> Non
     retry = replace(ASKED, gen="retry", number=2, at_mono=ENDED + 50.0)
     later: Call = replace(CALL, n=8, opened_mono=ENDED + 100.0)
     assert by_generation([CALL, later], [ASKED, retry]) == {ASKED.gen: [CALL], "retry": [later]}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "how", "counts"),
+    [("aborted", How.AWAY, False), ("aborted", How.DISTURBED, True), ("finished", How.AWAY, True)],
+)
+def test_a_request_that_a_silent_way_gave_on_when_its_caller_had_left_is_nobodys(
+    outcome: str, how: How, counts: bool
+) -> None:
+    held: Call = replace(CALL, outcome=outcome, frames=0)
+    silence = Hurt(Place.WORKER_TO_UPSTREAM, how, held.way.worker, OPENED - 3_000.0, held.opened_mono - 5.0)
+    assert in_time([held], Hurts([silence])) == ([held] if counts else [])
+    assert in_time([held], Hurts([replace(silence, number=held.way.worker + 1)])) == [held]
 
 
 def test_a_worker_that_lives_and_takes_no_tasks_is_noticed_beside_one_that_takes_all() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streaming.frames import START_CURSOR
 from streaming.log.ports import Log, Logged, Ref
-from tests.torture.account import by_generation, calls_of
+from tests.torture.account import by_generation, calls_of, in_time
 from tests.torture.database import archives_of, rows_of
 from tests.torture.evidence import Evidence
 from tests.torture.person import Person
@@ -27,7 +27,7 @@ async def gather(scene: Scene, log: Log) -> list[Evidence]:
     database = scene.site.database
     gens = [asked.gen for asked in scene.asked()]
     rows, archives = rows_of(database, gens), archives_of(database, gens)
-    calls = by_generation(await calls_of(scene.site), scene.asked())
+    calls = by_generation(in_time(await calls_of(scene.site), scene.site.hurts), scene.asked())
     found: list[Evidence] = []
     for person in scene.staying():
         conversation = person.conversation
