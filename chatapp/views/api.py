@@ -152,19 +152,17 @@ async def cancel_all(request: HttpRequest, conversation: uuid.UUID) -> HttpRespo
 
 
 async def show_generation(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
-    row = await in_database(conversations.generation_of, await viewer(request), gen)
+    owner, log = await viewer(request), web().log
+    row = await in_database(conversations.generation_of, owner, gen)
+    logged = (await log.snapshot(row.ref.conversation, [row.ref])).generations.get(row.number) if row.is_live else None
+    if row.is_live and row.attempt and logged is None:
+        # It has ended meanwhile: its row tells it now.
+        row = await in_database(conversations.generation_of, owner, gen)
     if not row.is_live:
         return answer(_generation(row, snapshot_of(row), None, None))
-    log = web().log
-    logged = (await log.snapshot(row.ref.conversation, [row.ref])).generations
-    if row.attempt and not logged:
-        # It has ended meanwhile: its row tells it now.
-        row = await in_database(conversations.generation_of, await viewer(request), gen)
-        if not row.is_live:
-            return answer(_generation(row, snapshot_of(row), None, None))
     (lease,) = await log.leases([row.ref])
     place = (await in_database(places)).get(row.ref.gen) if row.state == State.QUEUED else None
-    return answer(_generation(row, merged(row, logged.get(row.number)), lease, place))
+    return answer(_generation(row, merged(row, logged), lease, place))
 
 
 async def _announce(conversation: str, turn: dict[str, Json]) -> None:
