@@ -85,8 +85,12 @@ class Evidence:
     @property
     def is_taken_over(self) -> bool:
         """Was it ended by somebody else than the driver that began it? Then nobody could write again what was lost."""
-        start = self.archived[:1]
-        return not start or start[0].attempt != self.row.attempt or not isinstance(start[0].body, Start)
+        if not self.archived:
+            return True
+        start, timings = self.archived[0], getattr(self.archived[-1].body, "timings", {})
+        # Whoever has only a snapshot left tells it as of the moment when the answer was queued, in its own name.
+        is_told_again = start.at == timings.get("queued_at")
+        return is_told_again or start.attempt != self.row.attempt or not isinstance(start.body, Start)
 
     @property
     def ended_at(self) -> float:
