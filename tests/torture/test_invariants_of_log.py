@@ -19,6 +19,7 @@ from tests.torture.making import (
     logged,
     lost,
     names_broken,
+    story,
     whole,
 )
 
@@ -63,6 +64,16 @@ def test_a_log_that_was_destroyed_while_its_driver_lived_is_written_again() -> N
     assert "log_is_whole" not in names_broken(
         replace(TRUTH, lease=None, losses=lost(Lost.STATE, at=ENDED_AT + 1_000.0))
     )
+
+
+def test_an_answer_told_again_from_its_snapshot_was_taken_over_whatever_its_events_call_their_attempt() -> None:
+    queued_at = 1_000
+    end = replace(done(TEXT), timings={"queued_at": queued_at, "ended_at": 2_000})
+    told = story([START, TextDelta(TEXT), end], attempt=2)
+    assert not told.is_taken_over
+    assert told.archive is not None
+    again = tuple(replace(event, at=queued_at) for event in told.archive.events)
+    assert replace(told, archive=replace(told.archive, events=again)).is_taken_over
 
 
 def test_a_hole_in_the_seqs_is_noticed() -> None:
