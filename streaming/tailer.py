@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 BLOCK_MS = 3_000
 # Between two reads, for each log that is watched, within bounds: naming many logs in a read costs more
 # than waiting a little for more to read. The upper bound is the time of one frame.
-PACE_S, PACE_MIN_S, PACE_MAX_S = 0.00012, 0.001, 0.016
+PACE_S, PACE_MIN_S, PACE_MAX_S = 0.0001, 0.001, 0.016
 RETRY_S = (0.05, 0.2, 0.5, 1.0)
 _STILL_BLOCKED_S = 0.005
 

@@ -9,6 +9,7 @@ import os
 import re
 import struct
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -19,8 +20,6 @@ TOKEN = re.compile(rb"(\d+)\|(\d+) ")
 DELTA = re.compile(rb'"type":"text_delta","text":"([^"]*)"')
 TOKEN_IN_PAGE = re.compile(r'name="csrf-token" content="([^"]+)"')
 RESYNC = b'data: {"type":"resync"}\n'
-# The server ends a response after 1 MiB; the connection stays open.
-LAST_CHUNK = b"0\r\n"
 ENDS = (b'"type":"done"', b'"type":"error"', b'"type":"cancelled"')
 
 
@@ -30,6 +29,7 @@ class Heard:
 
     latencies: list[float] = field(default_factory=list)
     next_token: int = 0
+    told_before: int = 0  # A snapshot is newer than its cursor: what it holds comes again.
     heard_bytes: int = 0
     in_order: bool = True
     ended: bool = False
@@ -37,6 +37,8 @@ class Heard:
     def take(self, text: bytes) -> None:
         now = time.monotonic_ns()
         for number, sent in TOKEN.findall(text):
+            if int(number) < self.told_before:
+                continue
             self.in_order = self.in_order and int(number) == self.next_token
             self.next_token += 1
             self.heard_bytes += len(number) + len(sent) + len("| ")
@@ -45,7 +47,9 @@ class Heard:
     def take_frame(self, frame: bytes) -> None:
         if b'"type":"snapshot"' in frame:
             # It came instead of events, for instance together with a very large block of HTML.
-            self.next_token = int(TOKEN.findall(frame)[-1][0]) + 1
+            (known,) = json.loads(frame.removeprefix(b"data: "))["generations"]
+            self.next_token = self.told_before = int(TOKEN.findall(known["text"].encode())[-1][0]) + 1
+            self.ended = self.ended or known["state"] != "running"
         for text in DELTA.findall(frame):
             self.take(text)
         self.ended = self.ended or any(end in frame for end in ENDS)
@@ -108,13 +112,15 @@ class Person:
             writer.write(head.encode())
             if b" 200 " not in await reader.readline():
                 raise AssertionError("a measured client was refused")
-            while (line := await reader.readline()) != LAST_CHUNK and line and not heard.ended:
+            async for line in lines_of_chunks(reader):
                 if line.startswith(b"id: "):
                     self.cursor = line[4:].strip().decode()
                 elif line == RESYNC:
                     raise AssertionError("a measured client was told to sync: what it got is not what was streamed")
                 elif line.startswith(b"data: "):
                     heard.take_frame(line)
+                    if heard.ended:
+                        break
             writer.close()
 
     async def follow_ws(self, heard: Heard) -> None:
@@ -145,6 +151,19 @@ class Person:
 
     async def leave(self) -> None:
         await self.http.aclose()
+
+
+async def lines_of_chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Read a chunked response, from within its head on, line by line."""
+    while await reader.readline() != b"\r\n":
+        pass
+    rest = b""
+    while size := int(await reader.readline() or b"0", 16):
+        rest += await reader.readexactly(size)
+        await reader.readexactly(2)
+        *lines, rest = rest.split(b"\n")
+        for line in lines:
+            yield line + b"\n"
 
 
 async def read_ws_frame(reader: asyncio.StreamReader) -> tuple[int, bytes]:
