@@ -17,7 +17,7 @@ from uuid import uuid4
 import httpx
 
 TOKEN = re.compile(rb"(\d+)\|(\d+) ")
-DELTA = re.compile(rb'"type":"text_delta","text":"([^"]*)"')
+DELTA = re.compile(rb'"seq":(\d+),"at":\d+,"gen":"[^"]*","type":"text_delta","text":"([^"]*)"')
 TOKEN_IN_PAGE = re.compile(r'name="csrf-token" content="([^"]+)"')
 RESYNC = b'data: {"type":"resync"}\n'
 ENDS = (b'"type":"done"', b'"type":"error"', b'"type":"cancelled"')
@@ -29,7 +29,7 @@ class Heard:
 
     latencies: list[float] = field(default_factory=list)
     next_token: int = 0
-    told_before: int = 0  # A snapshot is newer than its cursor: what it holds comes again.
+    seq: int = 0  # Up to here everything was told; what comes again is skipped by it, as the protocol says.
     heard_bytes: int = 0
     in_order: bool = True
     ended: bool = False
@@ -37,8 +37,6 @@ class Heard:
     def take(self, text: bytes) -> None:
         now = time.monotonic_ns()
         for number, sent in TOKEN.findall(text):
-            if int(number) < self.told_before:
-                continue
             self.in_order = self.in_order and int(number) == self.next_token
             self.next_token += 1
             self.heard_bytes += len(number) + len(sent) + len("| ")
@@ -48,10 +46,13 @@ class Heard:
         if b'"type":"snapshot"' in frame:
             # It came instead of events, for instance together with a very large block of HTML.
             (known,) = json.loads(frame.removeprefix(b"data: "))["generations"]
-            self.next_token = self.told_before = int(TOKEN.findall(known["text"].encode())[-1][0]) + 1
+            self.seq = known["seq"]
+            self.next_token = int(TOKEN.findall(known["text"].encode())[-1][0]) + 1
             self.ended = self.ended or known["state"] != "running"
-        for text in DELTA.findall(frame):
-            self.take(text)
+        for seq, text in DELTA.findall(frame):
+            if int(seq) > self.seq:
+                self.seq = int(seq)
+                self.take(text)
         self.ended = self.ended or any(end in frame for end in ENDS)
 
 
