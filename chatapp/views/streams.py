@@ -9,8 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from random import randrange
 from time import monotonic
 
-from asgiref.sync import SyncToAsync, sync_to_async
-from django.db import connections
+from asgiref.sync import SyncToAsync
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from chatapp.conversations import names_of
@@ -55,9 +54,6 @@ async def follow(request: HttpRequest, conversation: uuid.UUID) -> HttpResponseB
     await refuse_foreign(log, conversation, cursor)
     if request.method == "HEAD":
         return HttpResponse(content_type=content_type, headers=HEADERS)
-    # The session's middleware used a connection in this request's own thread. It would stay open
-    # for as long as the stream does.
-    await sync_to_async(connections.close_all)()
     stream = await web().streams.open(owner)
     follower = Follower(web().tailer, log, str(conversation), cursor, names)
     rights = Rights(request.session.session_key, owner, conversation)
@@ -71,8 +67,8 @@ async def _body(
     """Write frames while the reader has the right to them, and until enough was sent or this process leaves."""
     ends_at, sent, is_sse = monotonic() + MAX_S, 0, write is _sse
     count, reader = _SENT[is_sse].count, asyncio.current_task()
-    _let_go_of_thread()
     try:
+        _let_go_of_thread()
         if is_sse:
             yield _retry(RETRY_MS)
         with leaving.interruptible():
@@ -103,7 +99,8 @@ def _let_go_of_thread() -> None:
     """
     End the thread that asgiref keeps for a request's sync parts; it would stay idle as long as the stream.
 
-    By now all middleware has run. asgiref does the same, with the same two names, at a request's end.
+    Django's own signals ran in it, and by now all middleware has run. asgiref does the same, with the same two
+    names, at a request's end.
     """
     context = SyncToAsync.thread_sensitive_context.get(None)
     executor = SyncToAsync.context_to_thread_executor.pop(context, None) if context else None
