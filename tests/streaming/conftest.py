@@ -15,6 +15,7 @@ import pytest
 import redis
 
 from streaming.log.memory import MemoryLog
+from tests.streaming.cases import case, log  # noqa: F401 - fixtures.
 from tests.streaming.process import Clock, Process, serving
 
 

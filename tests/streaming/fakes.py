@@ -130,3 +130,7 @@ async def until(condition: Callable[[], Any]) -> None:
     """Wait for a state, giving other tasks the loop. The test's own timeout is the bound."""
     while not condition():
         await asyncio.sleep(0.002)
+
+
+def error(code: str, **options: Any) -> UpstreamError:
+    return UpstreamError(code, "What happened, and what to do.", **options)
