@@ -15,7 +15,7 @@ if not known[5] then
   -- Every tab shows at once that the answer is being stopped, not only the one that asked.
   local view = '{"v":1,"type":"cancel","gen":%s,"at":%.0f,"by":%s}'
   view = string.format(view, cjson.encode(ARGV[4]), known[5], cjson.encode(ARGV[1]))
-  redis.call("XADD", log, "*", "h", "0 0 0 n", "x", view)
+  redis.call("XADD", log, "*", "0 0 n", view, "s", 0)
   redis.call("PEXPIRE", log, ARGV[5])
 end
 redis.call("PUBLISH", ARGV[3], ARGV[4])

@@ -31,7 +31,6 @@ from streaming.snapshot import Block, Snapshot, fold, requested
 # Well below the time a log stays, and well above any step of a clock.
 QUIET_MS = 5 * 60 * 1000
 
-_KINDS = {kind.value: kind for kind in Kind}
 _DELTAS: dict[Kind, type[TextDelta | ReasoningDelta]] = {Kind.TEXT: TextDelta, Kind.REASONING: ReasoningDelta}
 
 
@@ -49,18 +48,6 @@ def entry_of(ref: Ref, attempt: int, seq: int, body: Body) -> Entry:
 
 def entry_of_view(ref: Ref, attempt: int, view: BlockView) -> Entry:
     return Entry(ref.number, attempt, view.after_seq, Kind.BLOCK, dumps(view_to_dict(view)), view.index)
-
-
-def header(entry: Entry) -> str:
-    head = f"{entry.number} {entry.attempt} {entry.seq} {entry.kind.value}"
-    return f"{head} {entry.index}" if entry.kind is Kind.BLOCK else head
-
-
-def entry_from_log(head: str, payload: str) -> Entry:
-    number, attempt, seq, kind, *index = head.split(" ")
-    return Entry(
-        int(number), int(attempt), int(seq), _KINDS.get(kind, Kind.UNKNOWN), payload, int(index[0]) if index else 0
-    )
 
 
 def at_of(cursor: str) -> int:

@@ -15,11 +15,13 @@ end
 local time = redis.call("TIME")
 local answer = { newest, time[1] * 1000 + math.floor(time[2] / 1000) }
 for i = 2, #KEYS, 5 do
-  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "newest", "cancel_at", "cancel_by", "sizes", "ended")
+  local meta = redis.call("HMGET", KEYS[i], "attempt", "seq", "newest", "cancel_at", "cancel_by", "ended", "text",
+    "reasoning", "facts", "blocks")
   local text, reasoning = redis.call("GET", KEYS[i + 1]) or "", redis.call("GET", KEYS[i + 2]) or ""
   local facts, blocks = redis.call("LRANGE", KEYS[i + 3], 0, -1), redis.call("HGETALL", KEYS[i + 4])
-  local sizes = string.format("%d %d %d %d", #text, #reasoning, #facts, #blocks / 2)
-  if (meta[2] or meta[4]) and (meta[6] or sizes) == sizes and not meta[7] then
+  local is_whole = not meta[7] or (tonumber(meta[7]) == #text and tonumber(meta[8]) == #reasoning
+    and tonumber(meta[9]) == #facts and tonumber(meta[10]) == #blocks / 2)
+  if (meta[2] or meta[4]) and is_whole and not meta[6] then
     answer[#answer + 1] = {
       tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or -1),
       text, reasoning, facts, blocks, tonumber(meta[4] or 0), meta[5] or "",

@@ -9,7 +9,8 @@ import pytest
 
 from streaming.log.memory import MemoryLog
 from streaming.log.ports import Log, Ref
-from streaming.log.redis import RedisLog, append_keys
+from streaming.log.redis import RedisLog
+from streaming.log.redis_format import append_keys
 
 
 class MemoryCase:

@@ -11,8 +11,8 @@ from streaming.events import (
 )
 from streaming.frames import cursor_key
 from streaming.lifecycle import State
-from streaming.log.codec import entry_from_log, is_to_come, position_of
-from streaming.log.ports import LEASE_MS, Kind, Log
+from streaming.log.codec import is_to_come, position_of
+from streaming.log.ports import LEASE_MS, Log
 from tests.streaming.cases import MemoryCase, RedisCase
 from tests.streaming.logs import DONE, START, Writer, absent, claimed, folded, new_ref, stored, texts, write
 
@@ -213,7 +213,3 @@ def test_a_cursor_that_the_log_gave_is_not_to_come_though_its_clock_stepped_back
     assert is_to_come("5000-4", position, 1_000)
     assert is_to_come("2000-0", position_of("900-0", now=1_000), 1_000)
     assert not is_to_come("950-0", position_of("900-0", now=1_000), 1_000)
-
-
-def test_an_entry_of_a_newer_version_can_be_read_and_skipped() -> None:
-    assert entry_from_log("1 1 5 z", "?").kind is Kind.UNKNOWN

@@ -10,7 +10,9 @@ import pytest
 
 from streaming.errors import LogLost, LogUnavailable
 from streaming.events import BlockView, ReasoningDelta, TextDelta, Usage
-from streaming.log.redis import RedisLog, append_keys, log_key
+from streaming.log.ports import Appended, Kind
+from streaming.log.redis import APPENDED_TOGETHER, RedisLog
+from streaming.log.redis_format import append_keys, log_key, logged_of
 from tests.streaming.logs import DONE, START, Writer, absent, claimed, folded, new_ref, stored, texts, write
 
 PARTS = ("meta", "text", "reasoning", "facts", "blocks")
@@ -104,3 +106,28 @@ async def test_what_ended_goes_after_its_retention(redis_url: str) -> None:
         assert 0 < await log._client.pttl(key) <= 15 * 60 * 1000
     assert await log._client.exists(*rest) == 0
     await log.close()
+
+
+@pytest.mark.parametrize("fields", [(b"1 1 z", b"?", b"s", b"9"), (b"h", b"1 1 9 z", b"x", b"?")])
+def test_an_entry_of_a_newer_version_can_be_read_and_skipped(fields: tuple[bytes, ...]) -> None:
+    assert logged_of(b"1-0", fields).entry.kind is Kind.UNKNOWN
+
+
+async def test_a_generation_whose_keys_redis_refuses_holds_up_no_other(redis_log: RedisLog) -> None:
+    one, other = await claimed(redis_log, new_ref()), await claimed(redis_log, new_ref())
+    await write(redis_log, one.batch(START, *texts("a")))
+    text = append_keys(one.ref)[2]
+    await redis_log._client.delete(text)
+    await redis_log._client.rpush(text, "of another type")
+    refused, written = await redis_log.append([one.batch(*texts("b")), other.batch(START, *texts("c"))])
+    assert isinstance(refused, LogUnavailable)
+    assert "WRONGTYPE" in str(refused)
+    assert isinstance(written, Appended)
+    assert (await stored(redis_log, other.ref)).text == "c"
+
+
+async def test_more_batches_than_go_together_are_answered_in_their_order(redis_log: RedisLog) -> None:
+    writers = [await claimed(redis_log, new_ref()) for _ in range(APPENDED_TOGETHER + 1)]
+    batches = [writer.batch(START, *texts("a" * place)) for place, writer in enumerate(writers)]
+    assert all(isinstance(answer, Appended) for answer in await redis_log.append(batches))
+    assert (await stored(redis_log, writers[-1].ref)).text == "a" * APPENDED_TOGETHER

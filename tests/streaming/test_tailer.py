@@ -6,7 +6,8 @@ import asyncio
 
 from streaming.follower import Follower
 from streaming.log.memory import MemoryLog
-from streaming.log.redis import RedisLog, log_key
+from streaming.log.redis import RedisLog
+from streaming.log.redis_format import log_key
 from tests.streaming.fakes import until
 from tests.streaming.logs import START, claimed, new_ref, stored, texts, write
 from tests.streaming.process import Clock
@@ -54,7 +55,7 @@ async def test_an_entry_of_a_newer_version_stops_no_reader(redis_url: str) -> No
     async with tailing(log) as tailer, reading(tailer, log, ref) as reader:
         writer = await claimed(log, ref)
         await write(log, writer.batch(START, *texts("a")))
-        await log._client.xadd(log_key(ref.conversation), {"h": "1 1 9 z", "x": "?"})
+        await log._client.xadd(log_key(ref.conversation), {"1 1 z": "?", "s": "9"})
         await write(log, writer.batch(*texts("b")))
         await until(lambda: reader.snapshot.text == "ab")
     await log.close()

@@ -1,0 +1,80 @@
+"""How the log looks in Redis: its keys, and an entry's fields.
+
+An entry is {"<number> <attempt> <kind>": payload, "s": "<seq>" or of a block view "<seq> <index>"}. What changes
+from token to token is a number of its own, and the other name is that of most entries near it: a stream keeps
+both in a few bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from streaming.lifecycle import TERMINAL
+from streaming.log.ports import LEASE_MS, RETENTION_MS, Batch, Entry, Kind, Logged, Ref
+
+Fields: TypeAlias = Sequence[bytes]
+
+PLACE = "s"
+NOTICE = f"0 0 {Kind.NOTICE.value}"
+_KINDS = {kind.value: kind for kind in Kind}
+_UNKNOWN = (0, 0, Kind.UNKNOWN)
+
+
+def log_key(conversation: str) -> str:
+    return f"ss:{{{conversation}}}:log"
+
+
+def key(ref: Ref, part: str) -> str:
+    return f"ss:{{{ref.conversation}}}:{ref.number}:{part}"
+
+
+def keys_of(conversation: str, refs: Sequence[Ref]) -> list[str]:
+    """Name the log, then for each generation its own keys."""
+    return [log_key(conversation), *(own for ref in refs for own in append_keys(ref)[1:])]
+
+
+@lru_cache(maxsize=4096)
+def append_keys(ref: Ref) -> tuple[str, ...]:
+    return log_key(ref.conversation), *(key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks"))
+
+
+def conversation_of(name: bytes) -> str:
+    """Give the conversation that a log's key names."""
+    return name[name.index(b"{") + 1 : name.index(b"}")].decode()
+
+
+def append_args(batches: Sequence[Batch]) -> list[str | int]:
+    """Give the arguments of append.lua."""
+    args: list[str | int] = [LEASE_MS, RETENTION_MS]
+    for batch in batches:
+        restore, terminal = int(batch.restore), int(batch.state in TERMINAL)
+        count = len(batch.entries)
+        args.append(f"{batch.attempt} {batch.last_seq} {batch.state.value} {restore} {terminal} {count}")
+        for entry in batch.entries:
+            args += (f"{entry.number} {entry.attempt} {entry.kind.value}", _place(entry), entry.payload)
+    return args
+
+
+def _place(entry: Entry) -> str | int:
+    return f"{entry.seq} {entry.index}" if entry.kind is Kind.BLOCK else entry.seq
+
+
+def logged_of(row_id: bytes, fields: Fields) -> Logged:
+    """Read one entry as XREAD and XRANGE give it. One that an unknown version wrote is of an unknown kind."""
+    name, payload, _, place = fields[:4]
+    number, attempt, kind = _read_name(name)
+    if kind is Kind.BLOCK:
+        seq, _, index = place.partition(b" ")
+        return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, payload.decode(), int(index)))
+    seq = place if kind is not Kind.UNKNOWN else b"0"
+    return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, payload.decode()))
+
+
+@lru_cache(maxsize=4096)
+def _read_name(name: bytes) -> tuple[int, int, Kind]:
+    number, _, rest = name.decode().partition(" ")
+    attempt, _, kind = rest.partition(" ")
+    known = _KINDS.get(kind)
+    return _UNKNOWN if known is None else (int(number), int(attempt), known)
