@@ -20,7 +20,6 @@ BLOCK_MS = 3_000
 # than waiting a little for more to read. The upper bound is the time of one frame.
 PACE_S, PACE_MIN_S, PACE_MAX_S = 0.0001, 0.001, 0.016
 RETRY_S = (0.05, 0.2, 0.5, 1.0)
-_STILL_BLOCKED_S = 0.005
 
 
 @dataclass(slots=True)
@@ -54,8 +53,6 @@ class Tailer:
         self._log = log
         self._watched: dict[str, _Watched] = {}
         self._changed = asyncio.Event()
-        self._version = 0
-        self._reading_version: int | None = None
         self._tail = log.tail()
 
     async def watch(self, conversation: str, names: Mapping[int, str], sink: Sink) -> str:
@@ -74,7 +71,9 @@ class Tailer:
         watched.sinks.append(sink)
         if len(watched.sinks) == 1:
             try:
-                await self._announce_change()
+                self._changed.set()
+                # What came between its position and now would otherwise wait for something newer.
+                await self._tail.interrupt()
             except BaseException:
                 # Whoever is cancelled here never came to be a follower, and will not unwatch.
                 self.unwatch(conversation, sink)
@@ -122,12 +121,10 @@ class Tailer:
             await self._changed.wait()
 
     async def _read(self) -> dict[str, list[Logged]]:
+        await self._tail.wait(BLOCK_MS)
+        # Only now: whoever joined while this waited is read for too.
         cursors = {conversation: watched.cursor for conversation, watched in self._watched.items()}
-        self._reading_version = self._version
-        try:
-            return await self._tail.read(cursors, BLOCK_MS)
-        finally:
-            self._reading_version = None
+        return await self._tail.read(cursors)
 
     def _hand_out(self, conversation: str, logged: Sequence[Logged]) -> None:
         watched = self._watched.get(conversation)
@@ -137,15 +134,6 @@ class Tailer:
         watched.cursor = logged[-1].cursor
         for sink in tuple(watched.sinks):
             sink(news)
-
-    async def _announce_change(self) -> None:
-        self._version += 1
-        version = self._version
-        self._changed.set()
-        # An interrupt that comes just before the read blocks is lost; repeat it until it is not needed.
-        while self._reading_version is not None and self._reading_version < version:
-            await self._tail.interrupt()
-            await asyncio.sleep(_STILL_BLOCKED_S)
 
 
 def _news(logged: Logged, names: dict[int, str]) -> News:

@@ -1,7 +1,7 @@
 -- Append the batches of one process and keep their snapshots, renew the leases and report cancel requests: atomically,
 -- and each batch as if it stood alone. After the end no snapshot is kept: by then the database has the answer.
 --
--- KEYS  for each batch: 1 log  2 meta  3 text  4 reasoning  5 facts  6 blocks
+-- KEYS  1 wake, then for each batch: 1 log  2 meta  3 text  4 reasoning  5 facts  6 blocks
 -- ARGV  1 lease_ms  2 retention_ms, then for each batch "attempt held state restore terminal entries": `held` is the seq
 --       the log must hold before, `state` the one after, restore and terminal are 0 or 1; then for each of its entries
 --       its name "number attempt kind", its place "seq" or for a block "seq index", and its payload. (One argument
@@ -15,6 +15,8 @@
 local lease_ms, retention_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local has_written = false
 
 local function is_whole(known, command, key)
   return known == "0" or tonumber(known) == redis.call(command, key)
@@ -57,7 +59,7 @@ local function append(log, meta, text, reasoning, facts, blocks, first, last)
     local is_view = kind == "b"
     local entry_seq = tonumber(is_view and string.match(place, "^%d+") or place)
     if entry_seq > seq or (is_view and entry_seq == seq) then
-      cursor = redis.call("XADD", log, "*", name, payload, "s", place)
+      cursor, has_written = redis.call("XADD", log, "*", name, payload, "s", place), true
       if is_view then
         local index = string.match(place, "%d+$")
         views = views + redis.call("HSET", blocks, index, payload)
@@ -88,10 +90,11 @@ local function append(log, meta, text, reasoning, facts, blocks, first, last)
 end
 
 local answers, first = {}, 3
-for k = 1, #KEYS, 6 do
+for k = 2, #KEYS, 6 do
   local last = first + 3 * tonumber(string.match(ARGV[first], "%d+$"))
   local ok, answer = pcall(append, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5], first, last)
   answers[#answers + 1] = ok and answer or { 3, type(answer) == "table" and answer.err or tostring(answer), "", 0, "" }
   first = last + 1
 end
+if has_written then redis.call("XADD", KEYS[1], "MAXLEN", 1, "*", "s", 0) end
 return answers

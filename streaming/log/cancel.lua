@@ -1,6 +1,6 @@
 -- Record that someone asked to stop a generation, once, and tell drivers and readers; the first request stays.
 --
--- KEYS  1 meta  2 log
+-- KEYS  1 meta  2 log  3 wake
 -- ARGV  1 who asked  2 longest life of an unfinished generation, ms  3 channel  4 generation's UUID  5 retention ms
 -- Returns {granted 0|1, attempt, seq, state, cancel_at, cancel_by}; granted 0 when it had ended
 local meta, log = KEYS[1], KEYS[2]
@@ -16,6 +16,7 @@ if not known[5] then
   local view = '{"v":1,"type":"cancel","gen":%s,"at":%.0f,"by":%s}'
   view = string.format(view, cjson.encode(ARGV[4]), known[5], cjson.encode(ARGV[1]))
   redis.call("XADD", log, "*", "0 0 n", view, "s", 0)
+  redis.call("XADD", KEYS[3], "MAXLEN", 1, "*", "s", 0)
   redis.call("PEXPIRE", log, ARGV[5])
 end
 redis.call("PUBLISH", ARGV[3], ARGV[4])

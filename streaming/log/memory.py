@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class MemoryLog:
         self._logs: dict[str, list[Logged]] = defaultdict(list)
         self._metas: dict[Ref, _Meta] = {}
         self._grown = asyncio.Condition()
+        self._wakings = 0
         self._cancelled: set[asyncio.Queue[str]] = set()
 
     async def claim(self, ref: Ref, known_attempt: int) -> Claim:
@@ -179,39 +181,34 @@ class MemoryLog:
 
     async def _wake(self) -> None:
         async with self._grown:
+            self._wakings += 1
             self._grown.notify_all()
 
 
 class MemoryTail:
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
-        self._interrupted = False
+        self._woken = 0
 
-    async def read(self, cursors: Mapping[str, str], block_ms: int) -> dict[str, list[Logged]]:
+    async def wait(self, at_most_ms: int) -> None:
         grown = self._log._grown  # noqa: SLF001 - log and tail are one module's two halves.
-        async with grown:
-            try:
-                async with asyncio.timeout(block_ms / 1000):
-                    await grown.wait_for(lambda: self._interrupted or self._new(cursors))
-            except TimeoutError:
-                return {}
-            finally:
-                self._interrupted = False
-        return self._new(cursors)
+        with contextlib.suppress(TimeoutError):
+            async with grown, asyncio.timeout(at_most_ms / 1000):
+                await grown.wait_for(lambda: self._log._wakings != self._woken)  # noqa: SLF001
+        self._woken = self._log._wakings  # noqa: SLF001
 
-    async def interrupt(self) -> None:
-        self._interrupted = True
-        await self._log._wake()  # noqa: SLF001
-
-    async def close(self) -> None:
-        """Nothing is held open."""
-
-    def _new(self, cursors: Mapping[str, str]) -> dict[str, list[Logged]]:
+    async def read(self, cursors: Mapping[str, str]) -> dict[str, list[Logged]]:
         found = {
             conversation: [x for x in self._log._logs[conversation] if cursor_key(x.cursor) > cursor_key(cursor)]  # noqa: SLF001
             for conversation, cursor in cursors.items()
         }
         return {conversation: entries for conversation, entries in found.items() if entries}
+
+    async def interrupt(self) -> None:
+        await self._log._wake()  # noqa: SLF001
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
 
 def _stored(meta: _Meta) -> Stored:

@@ -207,14 +207,22 @@ class Log(Protocol):
 
 
 class Tail(Protocol):
-    """One blocking reader over many logs."""
+    """One blocking reader over many logs: wait, then read, over and over."""
 
-    async def read(self, cursors: Mapping[str, str], block_ms: int) -> dict[str, list[Logged]]:
-        """Wait until any log has entries after its cursor, `interrupt` is called, or time is up."""
+    async def wait(self, at_most_ms: int) -> None:
+        """
+        Wait until something was written to any log since the last wait, or `interrupt` was called.
+
+        May return without either.
+        """
+        ...
+
+    async def read(self, cursors: Mapping[str, str]) -> dict[str, list[Logged]]:
+        """Give what these logs have after their cursors; a log that has nothing is absent."""
         ...
 
     async def interrupt(self) -> None:
-        """Let a waiting `read` return early, because the set of logs changed."""
+        """End the `wait` under way, or the next one: the set of logs changed."""
         ...
 
     async def close(self) -> None: ...

@@ -29,12 +29,14 @@ from streaming.log.redis_client import COMMAND_S, Script, pooled, within
 from streaming.log.redis_format import (
     NOTICE,
     PLACE,
+    WAKE,
     append_args,
     append_keys,
     key,
     keys_of,
     log_key,
     logged_of,
+    wake,
 )
 from streaming.log.redis_tail import RedisTail
 
@@ -71,14 +73,14 @@ class RedisLog:
         async with within():
             for start in range(0, len(batches), APPENDED_TOGETHER):
                 some = batches[start : start + APPENDED_TOGETHER]
-                keys = [name for batch in some for name in append_keys(batch.ref)]
+                keys = [WAKE, *(name for batch in some for name in append_keys(batch.ref))]
                 answers += await self._append.run(self._client, keys, append_args(some))
         return [_appended_of(answer) for answer in answers]
 
     async def cancel(self, ref: Ref, by: str) -> Claim:
         async with within():
             args = [by, UNFINISHED_MS, CANCEL_CHANNEL, ref.gen, RETENTION_MS]
-            answer = await self._cancel.run(self._client, [key(ref, "meta"), log_key(ref.conversation)], args)
+            answer = await self._cancel.run(self._client, [key(ref, "meta"), log_key(ref.conversation), WAKE], args)
         return _claim_of(answer)
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
@@ -92,8 +94,9 @@ class RedisLog:
         async with within():
             pipe = self._client.pipeline(transaction=True)
             pipe.xadd(log, {NOTICE: view_json, PLACE: 0})
+            wake(pipe)
             pipe.pexpire(log, RETENTION_MS)
-            cursor, _ = await pipe.execute()
+            cursor, *_ = await pipe.execute()
         return _text(cursor)
 
     async def snapshot(self, conversation: str, refs: Sequence[Ref]) -> LogSnapshot:
@@ -130,7 +133,7 @@ class RedisLog:
         return position_of(_text(info["last-generated-id"]), now), now
 
     def tail(self) -> RedisTail:
-        return RedisTail(self._url)
+        return RedisTail(self._url, self._client)
 
     async def cancellations(self) -> AsyncIterator[str]:
         pubsub = self._client.pubsub()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from streaming.lifecycle import TERMINAL
 from streaming.log.ports import LEASE_MS, RETENTION_MS, Batch, Entry, Kind, Logged, Ref
@@ -17,6 +17,8 @@ from streaming.log.ports import LEASE_MS, RETENTION_MS, Batch, Entry, Kind, Logg
 Fields: TypeAlias = Sequence[bytes]
 
 PLACE = "s"
+# One entry, renewed with every write to any log: what tails block on.
+WAKE = "ss:wake"
 NOTICE = f"0 0 {Kind.NOTICE.value}"
 _KINDS = {kind.value: kind for kind in Kind}
 _UNKNOWN = (0, 0, Kind.UNKNOWN)
@@ -24,6 +26,11 @@ _UNKNOWN = (0, 0, Kind.UNKNOWN)
 
 def log_key(conversation: str) -> str:
     return f"ss:{{{conversation}}}:log"
+
+
+def wake(client: Any) -> Any:
+    """Let every tail look again. Takes a client or a pipeline."""
+    return client.xadd(WAKE, {PLACE: 0}, maxlen=1, approximate=False)
 
 
 def key(ref: Ref, part: str) -> str:

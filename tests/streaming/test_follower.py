@@ -77,14 +77,25 @@ async def test_two_followers_of_one_conversation_see_the_same(log: Log, tailer: 
         await until(lambda: one.snapshot.text == two.snapshot.text == "abc")
 
 
-async def test_a_follower_joining_a_busy_tailer_is_heard_at_once(log: Log, tailer: Tailer) -> None:
-    quiet, busy = new_ref(), new_ref()
-    async with reading(tailer, log, quiet):
-        await until(lambda: tailer._reading_version is not None)
-        async with reading(tailer, log, busy) as reader:
-            await write(log, (await claimed(log, busy)).batch(START))
-            async with asyncio.timeout(tailer_module.BLOCK_MS / 1000 / 2):
-                await until(lambda: reader.snapshot.seq == 1)
+async def test_what_is_written_while_a_follower_joins_reaches_it_at_once(log: Log, tailer: Tailer) -> None:
+    quiet, joined, position = await claimed(log, new_ref()), await claimed(log, new_ref()), log.position
+
+    async def just_before_a_write(conversation: str) -> tuple[str, int]:
+        found = await position(conversation)
+        if conversation == joined.ref.conversation and not joined.entries:
+            await write(log, joined.batch(START))
+            await write(log, quiet.batch(START))
+            await until(lambda: other.snapshot.seq == 1)  # The tailer has read beyond both.
+        return found
+
+    log.position = just_before_a_write  # type: ignore[method-assign]
+    cursor, _ = await position(joined.ref.conversation)
+    async with (
+        asyncio.timeout(tailer_module.BLOCK_MS / 1000 / 2),
+        reading(tailer, log, quiet.ref) as other,
+        reading(tailer, log, joined.ref, cursor) as reader,
+    ):
+        await until(lambda: reader.snapshot.seq == 1)
 
 
 async def test_a_cursor_beyond_the_log_is_told_to_sync(log: Log, tailer: Tailer) -> None:

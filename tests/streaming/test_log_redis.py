@@ -12,7 +12,7 @@ from streaming.errors import LogLost, LogUnavailable
 from streaming.events import BlockView, ReasoningDelta, TextDelta, Usage
 from streaming.log.ports import Appended, Kind
 from streaming.log.redis import APPENDED_TOGETHER, RedisLog
-from streaming.log.redis_format import append_keys, log_key, logged_of
+from streaming.log.redis_format import WAKE, append_keys, log_key, logged_of
 from tests.streaming.logs import DONE, START, Writer, absent, claimed, folded, new_ref, stored, texts, write
 
 PARTS = ("meta", "text", "reasoning", "facts", "blocks")
@@ -131,3 +131,25 @@ async def test_more_batches_than_go_together_are_answered_in_their_order(redis_l
     batches = [writer.batch(START, *texts("a" * place)) for place, writer in enumerate(writers)]
     assert all(isinstance(answer, Appended) for answer in await redis_log.append(batches))
     assert (await stored(redis_log, writers[-1].ref)).text == "a" * APPENDED_TOGETHER
+
+
+async def test_a_tail_is_woken_though_the_key_that_it_waits_on_was_evicted(redis_log: RedisLog) -> None:
+    writer, tail = await claimed(redis_log, new_ref()), redis_log.tail()
+    await write(redis_log, writer.batch(START))
+    await tail.wait(1)
+    await redis_log._client.delete(WAKE)
+    waiting = asyncio.ensure_future(tail.wait(60_000))
+    await write(redis_log, writer.batch(*texts("a")))
+    await waiting
+    await tail.close()
+
+
+async def test_a_tail_waits_anew_after_the_clock_of_redis_stepped_back(redis_log: RedisLog) -> None:
+    writer, tail = await claimed(redis_log, new_ref()), redis_log.tail()
+    tail._woken = b"99999999999999-0"  # It was woken before the step.
+    await tail.wait(1)
+    await tail.wait(1)  # It looks up where it is.
+    waiting = asyncio.ensure_future(tail.wait(60_000))
+    await write(redis_log, writer.batch(START))
+    await waiting
+    await tail.close()

@@ -13,7 +13,7 @@ from streaming.events import (
 )
 from streaming.lifecycle import State
 from streaming.log.codec import turn_notice, wire
-from streaming.log.ports import Log
+from streaming.log.ports import Log, Tail
 from tests.streaming.cases import MemoryCase, RedisCase
 from tests.streaming.logs import START, absent, claimed, folded, new_ref, stored, texts, write
 
@@ -131,30 +131,64 @@ async def test_a_tail_gets_what_comes_after_its_cursors(log: Log) -> None:
     writer = await claimed(log, ref)
     await write(log, writer.batch(START))
     cursor, _ = await log.position(ref.conversation)
-    tail = log.tail()
-    waiting = asyncio.ensure_future(tail.read({ref.conversation: cursor}, 5_000))
     await write(log, writer.batch(*texts("new")))
-    (logged,) = (await waiting)[ref.conversation]
+    tail = log.tail()
+    (logged,) = (await tail.read({ref.conversation: cursor}))[ref.conversation]
     assert logged.entry.payload == "new"
     await tail.close()
 
 
-async def test_an_interrupted_tail_returns_and_reads_again(log: Log) -> None:
-    ref = new_ref()
+async def a_waiting_tail(log: Log) -> tuple[Tail, asyncio.Future[None]]:
     tail = log.tail()
-    waiting = asyncio.ensure_future(tail.read({ref.conversation: "0-0"}, 60_000))
-    while not waiting.done():
-        await tail.interrupt()
-        await asyncio.wait({waiting}, timeout=0.02)
-    assert waiting.result() == {}
-    await log.announce(ref.conversation, turn_notice({"id": "t"}))
-    assert (await tail.read({ref.conversation: "0-0"}, 5_000))[ref.conversation]
+    await tail.wait(1)  # The first finds out where the log is.
+    await tail.wait(1)
+    await tail.wait(1)
+    return tail, asyncio.ensure_future(tail.wait(60_000))
+
+
+async def test_a_waiting_tail_is_woken_by_a_write(log: Log) -> None:
+    tail, waiting = await a_waiting_tail(log)
+    await write(log, (await claimed(log, new_ref())).batch(START))
+    await waiting
+    await tail.close()
+
+
+async def test_a_waiting_tail_is_woken_by_a_notice(log: Log) -> None:
+    tail, waiting = await a_waiting_tail(log)
+    await log.announce(new_ref().conversation, turn_notice({"id": "t"}))
+    await waiting
+    await tail.close()
+
+
+async def test_a_waiting_tail_is_woken_by_a_request_to_stop(log: Log) -> None:
+    tail, waiting = await a_waiting_tail(log)
+    ref = new_ref()
+    await claimed(log, ref)
+    await log.cancel(ref, "user")
+    await waiting
+    await tail.close()
+
+
+async def test_a_waiting_tail_is_interrupted(log: Log) -> None:
+    tail, waiting = await a_waiting_tail(log)
+    await tail.interrupt()
+    await waiting
+    await tail.close()
+
+
+async def test_an_interrupt_between_two_waits_is_not_lost(log: Log) -> None:
+    tail, waiting = await a_waiting_tail(log)
+    await tail.interrupt()
+    await waiting
+    await tail.interrupt()
+    await tail.wait(60_000)
     await tail.close()
 
 
 async def test_a_tail_waits_no_longer_than_told(log: Log) -> None:
     tail = log.tail()
-    assert await tail.read({new_ref().conversation: "0-0"}, 30) == {}
+    await tail.wait(30)
+    await tail.wait(30)
     await tail.close()
 
 

@@ -15,10 +15,9 @@ from tests.streaming.reader import Reader, reading, tailing
 
 
 async def test_a_reader_that_leaves_while_it_joins_leaves_nothing_behind(clock: Clock) -> None:
-    """It waits there until the blocking read under way has been interrupted."""
+    """It waits there until the read under way has been interrupted."""
     log = MemoryLog(clock)
     async with tailing(log) as tailer, reading(tailer, log, new_ref()):
-        await until(lambda: tailer._reading_version is not None)
         tailer._tail.interrupt = forever  # type: ignore[method-assign]
         ref = new_ref()
         follower = Follower(tailer, log, ref.conversation, (await log.position(ref.conversation))[0], {1: ref.gen})
