@@ -16,12 +16,11 @@ logger = logging.getLogger(__name__)
 
 # A lease lasts 10 s; three renewals may fail before it is lost.
 RENEW_S = 3.0
-# Two round trips keep this distance: what comes meanwhile goes together.
+# Two rounds keep at least this distance: what comes meanwhile goes together.
 PACE_S = 0.005
-# A process writes at most so many batches a second. An idle one writes each token at once; a hundred
-# generations write every 20 ms each, and neighbouring tokens are joined. That lowers what a token costs
-# from here to the page; a frame or two more are far below what an eye can see.
-BATCHES_A_SECOND = 5_000
+# With many generations rounds keep more, so that neighbouring tokens are joined: that lowers what a token costs
+# from here to the page. An idle process writes each token at once; the upper bound is far below what an eye can see.
+PACE_EACH_S, PACE_MAX_S = 0.0002, 0.05
 RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -30,7 +29,6 @@ class _Open:
     journal: Journal
     changed: Callable[[], None]
     written_at: float
-    next_at: float = 0.0  # Its next turn to be written.
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
     def ask(self) -> list[asyncio.Future[None]]:
@@ -41,9 +39,8 @@ class _Open:
 
 class Appender:
     """
-    One loop for all generations of a process. While one round trip is under way, deltas collect.
-
-    Append order within a journal is kept; journals do not wait for each other's answers.
+    One loop for all generations of a process. Between two rounds deltas collect; a round writes all that is there,
+    together, so that a reader of many logs wakes once for it.
     """
 
     def __init__(self, log: Log) -> None:
@@ -51,7 +48,10 @@ class Appender:
         # asyncio asks the operating system who it is each time it is asked for its loop.
         self._loop = asyncio.get_running_loop()
         self._open: dict[Journal, _Open] = {}
-        self._dirty: dict[Journal, float] = {}  # and when it is due, by the loop's clock
+        self._dirty: dict[Journal, float] = {}  # and not before when, by the loop's clock
+        self._hurry = False
+        self._idle = False
+        self._round_at = 0.0  # when the last round began
         self._wake = asyncio.Event()
 
     def open(self, journal: Journal, changed: Callable[[], None]) -> None:
@@ -66,22 +66,12 @@ class Appender:
         """
         Write what the journal holds, soon. Without news this renews the lease and asks for cancels.
 
-        `now` does not wait for this journal's turn.
+        `now` does not wait for the next round.
         """
-        due = 0.0 if now else max(self._open[journal].next_at, self._loop.time())
-        self._dirty[journal] = min(due, self._dirty.get(journal, due))
-        self._wake.set()
-
-    async def turn(self, journal: Journal) -> None:
-        """
-        Wait until a journal that has just been written may be written again.
-
-        What would only wait to be written need not be read yet either: read later, neighbouring chunks
-        cost one read together.
-        """
-        wait = self._open[journal].next_at - PACE_S - self._loop.time()
-        if wait > PACE_S:
-            await asyncio.sleep(wait)
+        self._dirty[journal] = 0.0
+        self._hurry = self._hurry or now
+        if now or self._idle:
+            self._wake.set()
 
     async def flush(self, journal: Journal) -> None:
         """Wait until the log holds all of the journal, or refuses it for good (`journal.fenced`)."""
@@ -113,31 +103,29 @@ class Appender:
                 failures += 1
 
     async def _due(self) -> list[Journal]:
-        """Wait until at least one journal is to be written; give all that are."""
-        time = self._loop.time
+        """Wait until it is time for a round and something is to be written; give all that is."""
         while True:
-            now = time()
+            now = self._loop.time()
             due = [journal for journal, at in self._dirty.items() if at <= now]
-            if due:
-                self._set_turns(due)
-                return due
-            if self._dirty:
-                # Not woken by each token: looking again soon costs less.
-                await asyncio.sleep(PACE_S)
-                continue
-            self._wake.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(RENEW_S / 3):
-                    await self._wake.wait()
-            self._renew(time())
-
-    def _set_turns(self, due: list[Journal]) -> None:
-        # From when it was due, not from when it was written: tokens that come no faster than turns do wait for none.
-        distance = len(self._open) / BATCHES_A_SECOND
+            left = self._round_at + self._distance() - now
+            if due and (self._hurry or left <= 0):
+                break
+            self._idle = not due
+            await self._woken(left if due else RENEW_S / 3)
+            self._renew(self._loop.time())
+        self._hurry, self._round_at = False, now
         for journal in due:
-            at = self._dirty.pop(journal)
-            if journal in self._open:
-                self._open[journal].next_at = at + distance
+            del self._dirty[journal]
+        return due
+
+    async def _woken(self, seconds: float) -> None:
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+
+    def _distance(self) -> float:
+        return min(max(PACE_S, PACE_EACH_S * len(self._open)), PACE_MAX_S)
 
     def _renew(self, now: float) -> None:
         late = (opened.journal for opened in self._open.values() if opened.written_at < now - RENEW_S)

@@ -226,7 +226,6 @@ class Driver:
             if isinstance(chunk, FinishChunk):
                 return chunk
             self._take(chunk)
-            await self._appender.turn(self._journal)
         raise UpstreamError("incomplete_stream", "The model's answer broke off without its end sign.", retryable=True)
 
     async def _close(self, call: UpstreamCall) -> None:

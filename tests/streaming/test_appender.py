@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from streaming.appender import BATCHES_A_SECOND, RETRY_S, Appender
+from streaming.appender import PACE_EACH_S, PACE_MAX_S, RETRY_S, Appender
 from streaming.errors import LogError, LogUnavailable
 from streaming.events import TextDelta
 from streaming.journal import Journal
@@ -57,7 +57,7 @@ async def test_a_lone_generation_is_written_token_by_token(log: MemoryLog, appen
 
 async def test_beside_many_others_neighbouring_tokens_are_joined(log: MemoryLog, appender: Appender) -> None:
     journal = await opened(log, appender)
-    for _ in range(BATCHES_A_SECOND):  # Now each has its turn once a second.
+    for _ in range(int(PACE_MAX_S / PACE_EACH_S)):
         appender.open(Journal(new_ref(), 1), lambda: None)
     for word in "abc":
         journal.record(TextDelta(word))
@@ -67,9 +67,9 @@ async def test_beside_many_others_neighbouring_tokens_are_joined(log: MemoryLog,
     assert deltas(log, journal) == ["abc"]
 
 
-async def test_a_flush_does_not_wait_for_its_turn(log: MemoryLog, appender: Appender) -> None:
+async def test_a_flush_does_not_wait_for_the_next_round(log: MemoryLog, appender: Appender) -> None:
     journal = await opened(log, appender)
-    appender._open[journal].next_at += 3600  # Its turn is an hour away.
+    appender._round_at += 3600  # The next one is an hour away.
     journal.record(TextDelta("a"))
     appender.write(journal)
     await appender.flush(journal)

@@ -119,12 +119,11 @@ async def test_a_stop_that_crosses_an_end_claims_no_proof_that_it_does_not_have(
     assert cancel["upstream"] == "unproven"
 
 
-async def test_a_stop_does_not_wait_for_its_generations_turn_to_be_written(process: Process) -> None:
+async def test_a_stop_does_not_wait_for_the_next_round_of_writes(process: Process) -> None:
     process.upstream.script = (Opened(), TextChunk("Hel"))
     one, driving = process.start()
     await until(lambda: process.log._metas.get(one.ref) and process.log._metas[one.ref].text)  # type: ignore[attr-defined]
-    (opened,) = process.runtime._appender._open.values()
-    opened.next_at += 3600  # As if the process were so busy that its turn is an hour away.
+    process.runtime._appender._round_at += 3600  # As if the process were so busy that the next round is an hour away.
     await process.log.cancel(one.ref, "user")
     await driving
     assert (await process.snapshot(one.ref)).state is State.CANCELLED
