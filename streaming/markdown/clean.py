@@ -45,8 +45,9 @@ _MARKS_KEPT = 8
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _DROPPED = re.compile(f"[{_DROPPED_CLASS}]")
-# A variation selector has a meaning after an emoji, an ideograph or a keycap's digit, and once.
-_SELECTORS = re.compile(f"(?<![0-9#*\x80-\U0010ffff])[{_SELECTOR_CLASS}]+|(?<=[{_SELECTOR_CLASS}])[{_SELECTOR_CLASS}]+")
+# A variation selector has a meaning after an emoji, an ideograph or a keycap's digit, and once. A joiner is none of
+# them, and may go: what stood behind it would then stand behind something else.
+_SELECTORS = re.compile(f"(?<![0-9#*\x80-\u200b\u200e-\ufdff\ufe10-\U0010ffff])[{_SELECTOR_CLASS}]+")
 # A joiner has a meaning between letters of some scripts, or emoji; never beside ASCII, and once.
 _JOINERS = re.compile(
     f"(?<![\x80-\U0010ffff])[{_JOINER_CLASS}]+|[{_JOINER_CLASS}]+(?![\x80-\U0010ffff])|[{_JOINER_CLASS}]{{2,}}"
