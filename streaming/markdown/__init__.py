@@ -3,8 +3,8 @@
 A block is sealed when nothing that follows can change it, except a link reference definition. Only
 complete lines are parsed and only from the first unsealed block on, so the work stays linear in the
 length of the answer. No layer stands alone: the text is made valid, the parser knows no HTML and no
-images and few links, nh3 and bleach hold its output against one allow-list, and what is too big,
-too deep or too dear becomes escaped text in a plain `<pre>`.
+images and few links, nh3 and bleach hold its output against one allow-list (bleach wherever it could
+change anything), and what is too big, too deep or too dear becomes escaped text in a plain `<pre>`.
 
     clean       invisible and control characters
     shape       which lines may end a block; cheap, never the judge
@@ -12,6 +12,7 @@ too deep or too dear becomes escaped text in a plain `<pre>`.
     links       which links are allowed, and what a person must see of them
     write       tokens → HTML
     colour      code → HTML
+    unchanged   what bleach need not be asked about
     sanitize    the allow-list, nh3, bleach
     seal        one block, through all of it, within the caps
     incremental the growing text

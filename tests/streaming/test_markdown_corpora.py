@@ -10,8 +10,10 @@ from xml.etree.ElementTree import Element
 
 from markdown_it import MarkdownIt
 
-from streaming.markdown import ALLOWED_TAGS, allowed
+from streaming.markdown import ALLOWED_TAGS, allowed, render
 from streaming.markdown.links import is_allowed
+from streaming.markdown.sanitize import bleached
+from streaming.markdown.unchanged import is_unchanged_by_bleach
 from tests.streaming.corpora import Example, Payload, examples, needs_corpora, payloads
 from tests.streaming.markdown_page import Page, cut, faults, parsed, stream, whole
 
@@ -61,6 +63,14 @@ def test_a_payload_cut_in_pieces_ends_as_the_whole_does() -> None:
         places = [seeded.randint(0, len(payload.text)) for _ in range(8)]
         page = stream(cut(payload.text, places), step_ms=seeded.choice([0, 100, 300]))
         assert page.html == whole(payload.text), payload.id
+
+
+def test_bleach_gives_back_what_is_called_unchanged() -> None:
+    raw = {f"<p>{payload.text}</p>\n" for payload in payloads()}
+    rendered = {block.html for payload in payloads() for block in render(payload.text)}
+    called = [html for html in raw | rendered if is_unchanged_by_bleach(html)]
+    assert [html for html in called if bleached(html) != html] == []
+    assert len(called) > 1000
 
 
 def test_every_example_streamed_by_character_ends_as_the_whole_does() -> None:
