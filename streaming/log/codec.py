@@ -110,9 +110,9 @@ def json_of(gen: str, entry: Entry, at: int) -> str:
         return head + entry.payload[1:]
     head += f'"gen":"{gen}",'
     if entry.kind is Kind.TEXT:
-        return f'{head}"type":"text_delta","text":{json.dumps(entry.payload, ensure_ascii=False)}}}'
+        return f'{head}"type":"text_delta","text":{dumps(entry.payload)}}}'
     if entry.kind is Kind.REASONING:
-        return f'{head}"type":"reasoning_delta","text":{json.dumps(entry.payload, ensure_ascii=False)}}}'
+        return f'{head}"type":"reasoning_delta","text":{dumps(entry.payload)}}}'
     return head + entry.payload[1:]
 
 
