@@ -55,12 +55,12 @@ class JsonDialect(ABC):
 
     def feed(self, data: bytes) -> list[Chunk]:
         if not self.done:
-            self._read(self.framer.feed, data)
+            self._read(data)
         return self.answer.take()
 
     def finish(self) -> Iterator[Chunk]:
         if not self.done:
-            self._read(self.framer.finish)
+            self._read(None)
         error = self._error or self._missing()
         yield from self.answer.take()
         if error:
@@ -76,9 +76,9 @@ class JsonDialect(ABC):
     def is_whole(self) -> bool:
         """Say, at the end of the bytes, whether the dialect's own sign of the end was read."""
 
-    def _read(self, source: Any, *data: bytes) -> None:
+    def _read(self, data: bytes | None) -> None:
         try:
-            for event in source(*data):
+            for event in self.framer.finish() if data is None else self.framer.feed(data):
                 self._event(event)
                 if self.done:
                     break

@@ -7,17 +7,21 @@ and joined once. What these classes yield depends on the bytes alone, never on h
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+import re
+from dataclasses import dataclass
 
 from streaming.upstream.faults import fault
 
 LF, CR, COLON = b"\n", b"\r", b":"
 BYTE_ORDER_MARK = "\ufeff"
 DONE = "[DONE]"
+# A whole event as nearly every service writes it, if there is no CR in it: one search in place of a walk over lines.
+WHOLE_EVENT = re.compile(rb"(?:event: (.++)\n)?data: (.*+)\n\n")
 
 
-class ServerSentEvent(NamedTuple):
-    """One dispatched event. A named tuple: half the price of a frozen dataclass, on the hottest path."""
+@dataclass(slots=True)
+class ServerSentEvent:
+    """One dispatched event. Not frozen, which would cost three times as much, on the hottest path."""
 
     event: str  # "message" where the stream names none.
     data: str
@@ -110,6 +114,9 @@ class SseFramer:
         self._first = True
         self._undecided = True  # Event stream or one JSON document: the first character that matters tells.
         self._body: list[str] | None = None
+        # An event has just ended, and nothing of another was read. Where its last line ended with a CR, an LF may
+        # still belong to it; taken for a line of its own, it is an empty one, which means nothing here.
+        self._between = False
         self.held_payload = False  # Whether the last piece held anything but comments and line ends.
 
     @property
@@ -118,12 +125,11 @@ class SseFramer:
         return self._body is not None
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        lines = self._lines.feed(data)
-        unfinished = self._lines.unfinished
-        self.held_payload = bool(unfinished) and not unfinished.startswith(COLON)
         events: list[ServerSentEvent] = []
-        for line in lines:
-            self._take(line, events)
+        at = self._take_whole(data, events) if self._between else 0
+        self.held_payload = at > 0
+        if not at or at < len(data):
+            self._take_lines(data[at:], events)
         return events
 
     def finish(self) -> list[ServerSentEvent]:
@@ -138,6 +144,28 @@ class SseFramer:
         if self._error is not None or (self._data and is_whole("\n".join(self._data))):
             self._dispatch(events)
         return events
+
+    def _take_whole(self, data: bytes, events: list[ServerSentEvent]) -> int:
+        """Take the events that `data` begins with and holds whole; give where the rest begins."""
+        at, end = 0, len(data)
+        if end > self._max or data.find(CR) >= 0:
+            return 0
+        while at < end and (whole := WHOLE_EVENT.match(data, at)):
+            name, value = whole.groups()
+            event = name.decode("utf-8", "replace") if name else "message"
+            events.append(ServerSentEvent(event, value.decode("utf-8", "replace"), self._id))
+            at = whole.end()
+        return at
+
+    def _take_lines(self, data: bytes, events: list[ServerSentEvent]) -> None:
+        lines = self._lines.feed(data)
+        unfinished = self._lines.unfinished
+        if unfinished and not unfinished.startswith(COLON):
+            self.held_payload = True
+        for line in lines:
+            self._take(line, events)
+        begun = unfinished or self._data or self._error is not None or self._event != "message"
+        self._between = bool(events) and not begun
 
     def _take(self, line: str, events: list[ServerSentEvent]) -> None:
         if self._undecided:

@@ -76,6 +76,25 @@ def test_any_mix_of_what_matters_gives_the_same_for_any_cut(parts: list[bytes], 
     assert events(*cut(wire, places)) == events(wire)
 
 
+WHOLE = [b"data: 1\n\n", b"event: e\ndata: \xc3\xa9\n\n", b"data: \xc3\n\ndata: 2\n\n"]
+NOT_WHOLE = [
+    b"id: 7\ndata: 3\n\n",
+    b"data: 4\n\ndata: ",
+    b"data: 5\rdata: 6\n\n",
+    b"data: 7\n\r",
+    b"event: x\n",
+    b"error: y\n",
+    b"\n",
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(WHOLE + NOT_WHOLE)))
+def test_events_that_arrive_whole_are_those_that_arrive_byte_by_byte(pieces: list[bytes]) -> None:
+    wire = b"".join(pieces)
+    assert events(*pieces) == events(*(wire[i : i + 1] for i in range(len(wire))))
+
+
 @settings(deadline=None)
 @given(st.lists(line_text.filter(str.strip), max_size=6), cuts)
 def test_ndjson_lines_are_those_that_were_sent_for_any_cut(lines: list[str], places: list[int]) -> None:
@@ -151,6 +170,17 @@ def test_comments_and_line_ends_are_no_payload(piece: bytes, held: bool) -> None
     assert framer.held_payload is held
 
 
+@pytest.mark.parametrize(
+    ("piece", "held"),
+    [(b"", False), (b": note\n\n", False), (b"\n", False), (b"data: 2\n\n", True), (b"data: 2\n\n: x", True)],
+)
+def test_payload_is_told_from_comments_behind_a_whole_event_too(piece: bytes, held: bool) -> None:
+    framer = SseFramer(1 << 20)
+    framer.feed(b"data: 1\n\n")
+    framer.feed(piece)
+    assert framer.held_payload is held
+
+
 def test_the_rest_of_a_comment_is_no_payload() -> None:
     framer = SseFramer(1 << 20)
     framer.feed(b": keep-")
@@ -160,8 +190,14 @@ def test_the_rest_of_a_comment_is_no_payload() -> None:
 
 @pytest.mark.parametrize(
     "pieces",
-    [[b"data: " + b"x" * 100], [b"x"] * 101, [b"data: 1\n\n" + b"x" * 101 + b"\n"], [b"data: 1234567890\n"] * 12],
-    ids=["one piece", "one byte a piece", "behind others", "one event of many lines"],
+    [
+        [b"data: " + b"x" * 100],
+        [b"x"] * 101,
+        [b"data: 1\n\n" + b"x" * 101 + b"\n"],
+        [b"data: 1234567890\n"] * 12,
+        [b"data: 1\n\n", b"data: " + b"x" * 100 + b"\n\n"],
+    ],
+    ids=["one piece", "one byte a piece", "behind others", "one event of many lines", "a whole event"],
 )
 def test_what_is_too_long_is_refused(pieces: list[bytes]) -> None:
     with pytest.raises(UpstreamError) as caught:
