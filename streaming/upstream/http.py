@@ -27,7 +27,7 @@ from streaming.upstream.faults import fault, mask_secrets
 from streaming.upstream.http_faults import from_httpx, from_response
 from streaming.upstream.limits import Limits, Meter
 from streaming.upstream.ports import Chunk, Opened
-from streaming.upstream.transport import OneRequest
+from streaming.upstream.transport import Body, OneRequest
 
 __all__ = ["Deadlines", "Dialect", "HttpCall", "Limits"]
 
@@ -119,13 +119,14 @@ class HttpCall:
         # Only the operator's address is ever called: no redirects, no proxies from the environment.
         self._client = httpx.AsyncClient(transport=self._transport, trust_env=False, follow_redirects=False)
         self._opening: asyncio.Task[httpx.Response] | None = None
-        self._pieces: AsyncGenerator[bytes, None] | None = None
+        self._pieces: Body | AsyncGenerator[bytes, None] | None = None
         self._ready: deque[Chunk] = deque()
         self._failure: UpstreamError | None = None
         self._settled = False
         self._ended = False
         self._aborted = False
-        self._step = asyncio.Lock()  # Held while the iterating task is inside httpx.
+        self._outside = asyncio.Event()  # Cleared while the iterating task is inside httpx or aiohttp.
+        self._outside.set()
         self._closing: asyncio.Task[bool] | None = None
 
     def __aiter__(self) -> Self:
@@ -159,15 +160,13 @@ class HttpCall:
         return await asyncio.shield(self._closing)
 
     async def _advance(self) -> None:
+        self._outside.clear()
         try:
-            async with self._step:
-                if self._failure:
-                    return
-                if self._pieces is None:
-                    self._pieces = await self._open()
-                    self._ready.append(OPENED)
-                else:
-                    self._take(await self._next_piece(self._pieces))
+            if self._pieces is None:
+                self._pieces = await self._open()
+                self._ready.append(OPENED)
+            else:
+                self._take(await self._next_piece(self._pieces))
         except UpstreamError as exc:
             self._fail(exc)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
@@ -175,11 +174,15 @@ class HttpCall:
         except BaseException:
             self._fail(fault("call_closed"))
             raise
+        finally:
+            self._outside.set()
 
-    async def _next_piece(self, pieces: AsyncGenerator[bytes, None]) -> bytes | None:
+    async def _next_piece(self, pieces: Body | AsyncGenerator[bytes, None]) -> bytes | None:
         self._watchdog.reading()
         try:
-            return await anext(pieces, None)
+            return await anext(pieces)
+        except StopAsyncIteration:
+            return None
         except httpx.HTTPError:
             # Without a proper end even a finish reason proves nothing; unless the end is one that we made.
             if not self._settled:
@@ -191,14 +194,20 @@ class HttpCall:
             return  # A socket that was shut down looks like the end of the stream; it is not.
         dialect = self._dialect
         if piece is not None:
-            self._ready.extend(self._meter.admit(dialect.feed(piece)))
+            self._admit(dialect.feed(piece))
             self._watchdog.heard(payload=dialect.payload_seen, ending=dialect.ending)
         if piece is None or dialect.done:
-            self._ready.extend(self._meter.admit(dialect.finish()))
+            self._admit(dialect.finish())
             self._ended = True
             self._watchdog.stop()
 
-    async def _open(self) -> AsyncGenerator[bytes, None]:
+    def _admit(self, chunks: Iterable[Chunk]) -> None:
+        """Make chunks ready one by one: what came before one that is too much, or before an error, is given out."""
+        for chunk in chunks:
+            self._meter.count(chunk)
+            self._ready.append(chunk)
+
+    async def _open(self) -> Body | AsyncGenerator[bytes, None]:
         request = self._client.build_request(
             "GET" if self._content is None else "POST", self._url, headers=HEADERS | self._headers,
             content=self._content,
@@ -214,12 +223,11 @@ class HttpCall:
         response = self._opening.result()
         await _refuse_what_is_no_stream(response)
         encoding = response.headers.get("content-encoding", "identity")
-        # Two of httpx's three iterators would do nothing for each token but pass it on.
-        pieces = (
-            aiter(cast("httpx.AsyncByteStream", response.stream)) if encoding == "identity" else response.aiter_bytes()
-        )
+        if encoding == "identity" and self._transport.body:
+            # All of httpx's three iterators would do nothing for each token but pass it on.
+            return self._transport.body
         # httpx declares an iterator; it is a generator, and has to be closed like one.
-        return cast("AsyncGenerator[bytes, None]", pieces)
+        return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
 
     def _expire(self, code: str) -> None:
         if code == SETTLED:
@@ -247,17 +255,18 @@ class HttpCall:
         self._transport.shut_down()
 
     async def _release(self) -> bool:
-        async with self._step:  # The reader leaves as soon as its socket is down.
-            if self._opening:
-                await asyncio.wait({self._opening})
-                if not self._opening.cancelled():
-                    self._opening.exception()  # Looked at, or asyncio would complain that nobody did.
-            try:
-                if self._pieces:
-                    await self._pieces.aclose()
-                await self._client.aclose()
-            except (httpx.HTTPError, OSError):
-                return False
+        # The reader leaves as soon as its socket is down, and a call that has ended or failed is not entered again.
+        await self._outside.wait()
+        if self._opening:
+            await asyncio.wait({self._opening})
+            if not self._opening.cancelled():
+                self._opening.exception()  # Looked at, or asyncio would complain that nobody did.
+        try:
+            if self._pieces:
+                await self._pieces.aclose()
+            await self._client.aclose()
+        except (httpx.HTTPError, OSError):
+            return False
         return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from streaming.upstream.faults import fault
@@ -26,21 +25,19 @@ class Meter:
         self._answer = 0
         self._tools: dict[str, int] = {}
 
-    def admit(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    def count(self, chunk: Chunk) -> None:
         """
-        Pass chunks on while they fit.
+        Count one more chunk.
 
         Raises:
             UpstreamError: answer_too_long, tool_call_too_long.
         """
-        for chunk in chunks:
-            if isinstance(chunk, TextChunk | ReasoningChunk):
-                self._answer += len(chunk.text)
-                if self._answer > self._limits.answer_chars:
-                    raise fault("answer_too_long")
-            elif isinstance(chunk, ToolChunk | ToolCompleteChunk):
-                self._count_tool(chunk)
-            yield chunk
+        if isinstance(chunk, (TextChunk, ReasoningChunk)):
+            self._answer += len(chunk.text)
+            if self._answer > self._limits.answer_chars:
+                raise fault("answer_too_long")
+        elif isinstance(chunk, (ToolChunk, ToolCompleteChunk)):
+            self._count_tool(chunk)
 
     def _count_tool(self, chunk: ToolChunk | ToolCompleteChunk) -> None:
         before = self._tools.get(chunk.call, 0) if isinstance(chunk, ToolChunk) else 0

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import aiohttp
 import httpx
@@ -36,6 +36,7 @@ class OneRequest(httpx.AsyncBaseTransport):
         self._sockets: list[socket.socket] = []
         self._session: aiohttp.ClientSession | None = None
         self._response: aiohttp.ClientResponse | None = None
+        self.body: Body | None = None  # Of the response, from its head on.
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         trace = aiohttp.TraceConfig()
@@ -51,7 +52,8 @@ class OneRequest(httpx.AsyncBaseTransport):
                 headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
                 data=await request.aread() or None,
             )  # fmt: skip
-        return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response), request=request)
+        self.body = Body(response)
+        return httpx.Response(response.status, headers=response.raw_headers, stream=self.body, request=request)
 
     def shut_down(self) -> None:
         """End the connection at once: both sides see it, and no await is needed."""
@@ -81,20 +83,27 @@ class OneRequest(httpx.AsyncBaseTransport):
         self._connected()
 
 
-class _Body(httpx.AsyncByteStream):
+class Body(httpx.AsyncByteStream):
+    """The pieces of a response as they arrive. No generator, because it is asked once for each token."""
+
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._content = response.content
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
         try:
-            with _errors_of_httpx():
-                while piece := await self._content.readany():
-                    yield piece
-        except httpx.ReadError:
-            # aiohttp's reader tells a failure before what had arrived ahead of it; a test of HttpCall sees to this.
-            if rest := self._content._read_nowait(-1):  # noqa: SLF001
-                yield rest
-            raise
+            piece = await self._content.readany()
+        except (aiohttp.ClientError, OSError) as exc:
+            # aiohttp's reader tells a failure before what had arrived ahead of it, and tells it again at the next
+            # read; a test of HttpCall sees to this.
+            piece = self._content._read_nowait(-1)  # noqa: SLF001
+            if not piece:
+                raise httpx.ReadError(str(exc)) from exc
+        if not piece:
+            raise StopAsyncIteration
+        return piece
 
 
 @contextlib.contextmanager
