@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 from streaming.errors import UpstreamError
@@ -71,9 +71,13 @@ class GuardedCall:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Chunk:
-        if self._judged:
-            return await anext(self._chunks)
+    def __anext__(self) -> Awaitable[Chunk]:
+        return anext(self._chunks) if self._judged else self._first()
+
+    async def close(self) -> bool:
+        return await self._call.close()
+
+    async def _first(self) -> Chunk:
         try:
             chunk = await anext(self._chunks)
         except UpstreamError as exc:
@@ -83,9 +87,6 @@ class GuardedCall:
             self._judged = True
             self._guard.succeeded()
         return chunk
-
-    async def close(self) -> bool:
-        return await self._call.close()
 
     def _judge(self, error: UpstreamError) -> None:
         self._judged = True
