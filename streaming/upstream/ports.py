@@ -57,14 +57,18 @@ class Opened:
     """The upstream accepted the call: its response head has arrived."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextChunk:
+    """Not frozen: making one costs a third so, and one is made for each token."""
+
     text: str  # Never empty.
     tokens: tuple[int, ...] = ()  # The ids behind it, where the upstream gives them.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReasoningChunk:
+    """Not frozen, as a TextChunk."""
+
     text: str
 
 
