@@ -8,9 +8,7 @@ import pytest
 from streaming.upstream.http import Deadlines, Limits
 from streaming.upstream.ports import FinishChunk, Opened, TextChunk
 from tests.streaming.upstream.calls import KEY, chat_call, failure, opened, run, text_of
-from tests.streaming.upstream.server import CHUNKED, DONE, SSE, STOP, TEXT, answers, holds, sends, serving
-
-GZIP = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n"
+from tests.streaming.upstream.server import CHUNKED, DONE, GZIP, SSE, STOP, TEXT, answers, holds, sends, serving
 
 
 async def test_a_whole_answer_is_opened_then_its_chunks_then_its_finish() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import zlib
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from streaming.errors import UpstreamError
 from streaming.upstream.http import HttpCall
 from tests.streaming.upstream.calls import chat_call, opened, run, text_of
-from tests.streaming.upstream.server import DONE, SSE, STOP, TEXT, Behaviour, holds, sends, serving
+from tests.streaming.upstream.server import DONE, GZIP, SSE, STOP, TEXT, Behaviour, holds, sends, serving
 
 # What a person who pressed Stop is promised.
 AT_ONCE_S = 0.2
+GZIP_WBITS = 31  # What tells zlib to write gzip's own head.
 
 
 async def test_closing_before_iteration_sends_nothing() -> None:
@@ -64,6 +66,17 @@ async def test_closing_while_the_body_streams_keeps_what_had_arrived() -> None:
         await call.close()
         chunks, error = await run(call)
     assert (text_of(chunks), error and error.code) == ("AA", "call_closed")
+
+
+async def test_closing_while_another_task_waits_inside_a_compressed_body_is_proven() -> None:
+    squeeze = zlib.compressobj(wbits=GZIP_WBITS)
+    async with serving(holds(GZIP, squeeze.compress(TEXT) + squeeze.flush(zlib.Z_SYNC_FLUSH))) as server:
+        call = await opened(chat_call(server.url))
+        await anext(call)
+        reading = asyncio.create_task(run(call))
+        await asyncio.sleep(0)  # It begins, and has nothing to read.
+        assert await call.close()
+        await reading
 
 
 async def test_closing_after_the_end_is_no_failure() -> None:
