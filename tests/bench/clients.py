@@ -19,6 +19,7 @@ import httpx
 TOKEN = re.compile(rb"(\d+)\|(\d+) ")
 DELTA = re.compile(rb'"seq":(\d+),"at":\d+,"gen":"[^"]*","type":"text_delta","text":"([^"]*)"')
 TOKEN_IN_PAGE = re.compile(r'name="csrf-token" content="([^"]+)"')
+ACKNOWLEDGE_S = 0.25
 RESYNC = b'data: {"type":"resync"}\n'
 ENDS = (b'"type":"done"', b'"type":"error"', b'"type":"cancelled"')
 
@@ -137,6 +138,7 @@ class Person:
         )
         if b" 101 " not in await reader.readuntil(b"\r\n\r\n"):
             raise AssertionError("a measured client was refused")
+        acknowledged_at = 0.0
         while not heard.ended:
             opcode, payload = await read_ws_frame(reader)
             if opcode == 9:
@@ -145,10 +147,16 @@ class Person:
                 break
             else:
                 heard.take_frame(payload)
-                match = re.search(rb'"cursor":"([\d-]+)"', payload)
-                if match:
-                    write_ws_frame(writer, 1, b'{"type":"ack","cursor":"%s"}' % match[1])
+                acknowledged_at = self.acknowledge(writer, payload, acknowledged_at)
         writer.close()
+
+    def acknowledge(self, writer: asyncio.StreamWriter, frame: bytes, last: float) -> float:
+        """Acknowledge as often as the page does; give when it was done last."""
+        match = re.search(rb'"cursor":"([\d-]+)"', frame)
+        if match is None or time.monotonic() < last + ACKNOWLEDGE_S:
+            return last
+        write_ws_frame(writer, 1, b'{"type":"ack","cursor":"%s"}' % match[1])
+        return time.monotonic()
 
     async def leave(self) -> None:
         await self.http.aclose()
