@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -18,9 +19,9 @@ logger = logging.getLogger(__name__)
 RENEW_S = 3.0
 # Two rounds keep at least this distance: what comes meanwhile goes together.
 PACE_S = 0.005
-# With many generations rounds keep more, so that neighbouring tokens are joined: that lowers what a token costs
-# from here to the page. An idle process writes each token at once; the upper bound is far below what an eye can see.
-PACE_EACH_S, PACE_MAX_S = 0.0002, 0.05
+# With n generations rounds keep n**0.5 times this, and neighbouring tokens are joined: that lowers what a token costs
+# from here to the page. An idle process writes each token at once; 20 ms for a hundred are far below what an eye sees.
+PACE_OF_ONE_S, PACE_MAX_S = 0.002, 0.05
 RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -125,7 +126,7 @@ class Appender:
                 await self._wake.wait()
 
     def _distance(self) -> float:
-        return min(max(PACE_S, PACE_EACH_S * len(self._open)), PACE_MAX_S)
+        return min(max(PACE_S, PACE_OF_ONE_S * math.sqrt(len(self._open))), PACE_MAX_S)
 
     def _renew(self, now: float) -> None:
         late = (opened.journal for opened in self._open.values() if opened.written_at < now - RENEW_S)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from streaming.appender import PACE_EACH_S, PACE_MAX_S, RETRY_S, Appender
+from streaming.appender import PACE_MAX_S, PACE_OF_ONE_S, RETRY_S, Appender
 from streaming.errors import LogError, LogUnavailable
 from streaming.events import TextDelta
 from streaming.journal import Journal
@@ -57,7 +57,7 @@ async def test_a_lone_generation_is_written_token_by_token(log: MemoryLog, appen
 
 async def test_beside_many_others_neighbouring_tokens_are_joined(log: MemoryLog, appender: Appender) -> None:
     journal = await opened(log, appender)
-    for _ in range(int(PACE_MAX_S / PACE_EACH_S)):
+    for _ in range(int((PACE_MAX_S / PACE_OF_ONE_S) ** 2)):
         appender.open(Journal(new_ref(), 1), lambda: None)
     for word in "abc":
         journal.record(TextDelta(word))
