@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
-from django.db.backends.signals import connection_created
 from pytest_django import Settings
 
-from chatapp.database import THREADS, close_pool
+from chatapp.database import THREADS
 from chatapp.wiring import web
 from tests.chatapp.listening import TRANSPORTS, Frames
 from tests.chatapp.people import Person
+from tests.chatapp.queries import around_queries
 from tests.chatapp.visiting import status_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
@@ -51,22 +51,11 @@ class HangingQueries:
 @asynccontextmanager
 async def hanging_queries(count: int) -> AsyncIterator[HangingQueries]:
     queries = HangingQueries(count)
-    installed: list[list[Any]] = []
-
-    def install(connection: Any, **_: Any) -> None:
-        if queries not in connection.execute_wrappers:
-            connection.execute_wrappers.append(queries)
-            installed.append(connection.execute_wrappers)
-
-    connection_created.connect(install)
-    await asyncio.to_thread(close_pool)  # So that every connection is a new one.
-    try:
-        yield queries
-    finally:
-        connection_created.disconnect(install)
-        queries.let_go()
-        for wrappers in installed:
-            wrappers.remove(queries)
+    async with around_queries(queries):
+        try:
+            yield queries
+        finally:
+            queries.let_go()
 
 
 @asynccontextmanager
