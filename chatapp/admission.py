@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count
-
-from chatapp.models import Generation
+from chatapp.models import NOT_ENDED, Generation
 from chatapp.owners import Owner
 from streaming.lifecycle import LIVE, State
 
-_LIVE = sorted(LIVE)
+_UNDER_WAY = sorted(LIVE - {State.QUEUED})
 _OWNER = ("conversation__user_id", "conversation__guest")
 
 
@@ -39,14 +37,13 @@ def in_fair_order(waiting: Sequence[Waiting], running: Mapping[str, int]) -> lis
 
 def line() -> list[str]:
     """Give all that wait, in the order in which free slots are given to them."""
-    # The index's own condition comes first, so that the database sees that it can use it.
-    live = Generation.objects.filter(state__in=_LIVE)
+    live = Generation.objects.filter(NOT_ENDED)
     rows = live.filter(state=State.QUEUED).order_by("queued_at", "number").values_list("pk", *_OWNER)
     waiting = [Waiting(str(pk), Owner(user, guest).key) for pk, user, guest in rows]
-    if not waiting:
-        return []
-    counts = live.exclude(state=State.QUEUED).order_by().values_list(*_OWNER).annotate(Count("pk"))
-    return in_fair_order(waiting, {Owner(user, guest).key: count for user, guest, count in counts})
+    if len({one.owner for one in waiting}) <= 1:
+        return [one.gen for one in waiting]  # Whatever else an owner has under way comes before all of these.
+    under_way = live.filter(state__in=_UNDER_WAY).order_by().values_list(*_OWNER)
+    return in_fair_order(waiting, Counter(Owner(user, guest).key for user, guest in under_way))
 
 
 def places() -> dict[str, int]:

@@ -21,13 +21,11 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from chatapp.errors import Problem
-from chatapp.models import Generation
+from chatapp.models import NOT_ENDED, Generation
 from chatapp.owners import Owner
-from streaming.lifecycle import LIVE
 
 logger = logging.getLogger(__name__)
 
-_LIVE = sorted(LIVE)
 _SPEND = (Path(__file__).parent / "spend.lua").read_text(encoding="utf-8")
 WINDOW_MS = 60_000
 # Nobody can say when an answer will end; asking again after this long costs little.
@@ -84,7 +82,7 @@ def check_running(owner: Owner, more: int) -> None:
     if not most:
         return
     _one_at_a_time(owner)
-    running = Generation.objects.filter(owner.owns("conversation__"), state__in=_LIVE).count()
+    running = Generation.objects.filter(NOT_ENDED, owner.owns("conversation__")).count()
     if running + more > most:
         detail = f"At most {most} answers at a time are allowed, and {running} are being written. Stop some, or wait."
         raise Problem("too_many_running", detail, retry_after=RUNNING_RETRY_S)

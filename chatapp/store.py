@@ -13,7 +13,7 @@ from django.utils.timezone import now
 
 from chatapp.database import in_database
 from chatapp.history import Exchange, messages
-from chatapp.models import EventArchive, Generation
+from chatapp.models import NOT_ENDED, EventArchive, Generation
 from chatapp.models.conversation import epoch_ms
 from chatapp.rows import columns_of, snapshot_of
 from streaming.lifecycle import LIVE, State
@@ -128,7 +128,7 @@ def _ended(gen: str) -> Outcome | None:
 
 
 def _live(ended_within_ms: int) -> list[Live]:
-    needs_look = Q(state__in=_LIVE) | Q(ended_at__gte=now() - timedelta(milliseconds=ended_within_ms))
+    needs_look = NOT_ENDED | Q(ended_at__gte=now() - timedelta(milliseconds=ended_within_ms))
     rows = Generation.objects.filter(needs_look).order_by("queued_at", "number")
     columns = ("conversation_id", "number", "pk", "state", "attempt", "queued_at")
     return [

@@ -1,6 +1,6 @@
 """The lasting truth: conversations, their panes and turns, generations, and their archived events."""
 
 from chatapp.models.conversation import Conversation, Pane, Turn
-from chatapp.models.generation import EventArchive, Generation
+from chatapp.models.generation import NOT_ENDED, EventArchive, Generation
 
-__all__ = ["Conversation", "EventArchive", "Generation", "Pane", "Turn"]
+__all__ = ["NOT_ENDED", "Conversation", "EventArchive", "Generation", "Pane", "Turn"]

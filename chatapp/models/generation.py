@@ -17,6 +17,10 @@ from streaming.log.ports import Ref
 _IS_LIVE = models.Q(state__in=sorted(state.value for state in LIVE))
 _IS_TERMINAL = models.Q(state__in=sorted(state.value for state in TERMINAL))
 
+# The rows of what is live, as a constraint below says. SQLite has an index for these words; for a list of states
+# it would read every generation there is.
+NOT_ENDED = models.Q(ended_at__isnull=True)
+
 
 class Generation(models.Model):
     """

@@ -1,0 +1,25 @@
+"""How much of the database a request takes. A hundred people may ask at the same moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatapp.admission import line
+from chatapp.database import in_database
+from chatapp.store import DjangoStore
+from chatapp.wiring import offer
+from tests.chatapp.people import Person
+from tests.chatapp.queries import noted_queries
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
+
+
+async def test_no_table_is_read_from_end_to_end(guest: Person, alice: Person) -> None:
+    path = await guest.begin()
+    async with noted_queries() as queries:
+        await alice.ask(await alice.begin())
+        await guest.ask(path)
+        assert len(await in_database(line)) == 2
+        await DjangoStore(offer).live(1000)
+        await guest.sync(path)
+    assert not queries.scans
