@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import partial
 from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs
@@ -18,11 +19,10 @@ from django.conf import settings
 from django.http.cookie import parse_cookie
 from django.urls import path, re_path
 
-from chatapp.conversations import names_of
 from chatapp.database import in_database
 from chatapp.ending import end
 from chatapp.errors import Problem
-from chatapp.following import Rights, cursor_of, frames_of
+from chatapp.following import Rights, admit, cursor_of, frames_of
 from chatapp.leaving import Left, leaving
 from chatapp.metrics import Sent
 from chatapp.origins import origin_is_allowed, parse_origin
@@ -73,8 +73,7 @@ async def follow(scope: Any, receive: Any, send: Any) -> None:
 async def _serve(scope: Any, receive: Any, send: Any) -> int:
     """Serve until either side has enough; give the code to close with."""
     conversation, session_key = scope["url_route"]["kwargs"]["conversation"], _session_key(scope)
-    owner = await in_database(owner_of_session, session_key)
-    names = await in_database(names_of, owner, conversation)
+    owner, names = await in_database(admit, partial(owner_of_session, session_key), conversation)
     query = parse_qs(scope["query_string"].decode("latin-1"))
     cursor = cursor_of(query.get("cursor", [""])[0])
     rights = Rights(session_key, owner, conversation)

@@ -45,8 +45,12 @@ def is_theirs(owner: Owner, conversation: uuid.UUID) -> bool:
 
 def names_of(owner: Owner, conversation: uuid.UUID) -> dict[int, str]:
     """Give the UUIDs of the conversation's generations by their numbers."""
-    rows = _find(owner, conversation).generations.values_list("number", "pk")
-    return {number: str(gen) for number, gen in rows}
+    found = Conversation.objects.order_by().filter(owner.owns(), pk=conversation)
+    # A conversation without generations gives one row without a number; one that is not there gives none.
+    rows = list(found.values_list("generations__number", "generations"))
+    if not rows:
+        raise not_found()
+    return {number: str(gen) for number, gen in rows if number is not None}
 
 
 def rename(owner: Owner, conversation: uuid.UUID, title: str) -> Conversation:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
 from time import monotonic
 
 from django.conf import settings
 
-from chatapp.conversations import is_theirs
+from chatapp.conversations import is_theirs, names_of
 from chatapp.database import look_up
 from chatapp.errors import Problem
 from chatapp.owners import Owner, owner_of_session
@@ -43,6 +43,17 @@ class Rights:
 
     def _look_up(self) -> bool:
         return owner_of_session(self.session_key) == self.owner and is_theirs(self.owner, self.conversation)
+
+
+def admit(who: Callable[[], Owner], conversation: uuid.UUID) -> tuple[Owner, dict[int, str]]:
+    """
+    Give who asks, and the UUIDs of the conversation's generations by their numbers. Reads the database.
+
+    Raises:
+        Problem: `not_found`.
+    """
+    owner = who()
+    return owner, names_of(owner, conversation)
 
 
 def frames_of(follower: Follower) -> AbstractAsyncContextManager[AsyncGenerator[Frame, None]]:

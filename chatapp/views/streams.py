@@ -6,17 +6,17 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from random import randrange
 from time import monotonic
 
 from asgiref.sync import SyncToAsync
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from chatapp.conversations import names_of
 from chatapp.database import in_database
 from chatapp.ending import is_told_to_end
 from chatapp.errors import Problem
-from chatapp.following import Rights, cursor_of, frames_of, refuse_foreign
+from chatapp.following import Rights, admit, cursor_of, frames_of, refuse_foreign
 from chatapp.leaving import Left, leaving
 from chatapp.metrics import Sent
 from chatapp.owners import owner_of
@@ -47,8 +47,7 @@ async def follow(request: HttpRequest, conversation: uuid.UUID) -> HttpResponseB
     """Send frames from the cursor on: `Last-Event-ID`, else `cursor`."""
     _refuse_cross_site(request)
     content_type = NDJSON if NDJSON in request.headers.get("Accept", "") else EVENT_STREAM
-    owner = await in_database(owner_of, request)
-    names = await in_database(names_of, owner, conversation)
+    owner, names = await in_database(admit, partial(owner_of, request), conversation)
     cursor = cursor_of(request.headers.get("Last-Event-ID") or request.GET.get("cursor", ""))
     log = web().log
     await refuse_foreign(log, conversation, cursor)

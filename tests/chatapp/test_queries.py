@@ -7,11 +7,24 @@ import pytest
 from chatapp.admission import line
 from chatapp.database import in_database
 from chatapp.store import DjangoStore
-from chatapp.wiring import offer
+from chatapp.wiring import offer, web
+from tests.chatapp.listening import TRANSPORTS
 from tests.chatapp.people import Person
 from tests.chatapp.queries import noted_queries
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
+
+NOTICE = '{"v":1,"type":"turn","turn":{}}'
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_live_connection_takes_two_queries(guest: Person, transport: str) -> None:
+    path = await guest.begin()
+    cursor = (await guest.sync(path))["cursor"]
+    async with noted_queries() as queries, TRANSPORTS[transport](guest, path, cursor) as frames:
+        await web().log.announce(path.rpartition("/")[2], NOTICE)
+        await anext(frames)
+    assert len(queries.asked) <= 2, queries.asked
 
 
 async def test_no_table_is_read_from_end_to_end(guest: Person, alice: Person) -> None:
