@@ -21,6 +21,11 @@ from streaming.log.ports import Ref
 from streaming.store import Job, Live, Outcome
 
 _LIVE = sorted(LIVE)
+# What a job is made of. Without the answer's own columns, which are large and empty.
+_JOB = (
+    "number", "continues", "model", "params", "state", "attempt", "queued_at", "turn__index", "turn__prompt",
+    "pane__uuid", "conversation__user", "conversation__guest",
+)  # fmt: skip
 
 
 class Instructions(Protocol):
@@ -55,8 +60,9 @@ class DjangoStore:
         return await in_database(_live, ended_within_ms)
 
     def _job(self, gen: str) -> Job | None:
-        row = Generation.objects.filter(pk=gen).select_related("turn", "pane", "conversation").first()
-        if row is None:
+        try:
+            row = Generation.objects.select_related("turn", "pane", "conversation").only(*_JOB).get(pk=gen)
+        except Generation.DoesNotExist:
             return None
         instructions = self._instructions()
         budget = instructions.prompt_budget(row.model, row.params.get("max_tokens"))
@@ -72,6 +78,8 @@ class DjangoStore:
 
 def _exchanges(row: Generation) -> list[Exchange]:
     """Read a pane's earlier turns, oldest first. Of several answers to one turn the newest that has text counts."""
+    if row.turn.index == 0:
+        return []
     earlier = Generation.objects.filter(pane_id=row.pane_id, turn__index__lt=row.turn.index).exclude(state__in=_LIVE)
     columns = ("pk", "turn_id", "turn__prompt", "text", "state", "continues_id")
     rows = list(earlier.order_by("turn__index", "number").values_list(*columns))

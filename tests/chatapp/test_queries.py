@@ -27,6 +27,13 @@ async def test_a_live_connection_takes_two_queries(guest: Person, transport: str
     assert len(queries.asked) <= 2, queries.asked
 
 
+async def test_the_job_of_a_first_turn_takes_one_query(guest: Person) -> None:
+    gen = (await guest.ask(await guest.begin()))["generations"][0]["gen"]
+    async with noted_queries() as queries:
+        await DjangoStore(offer).job(gen)
+    assert len(queries.asked) <= 1, queries.asked
+
+
 async def test_no_table_is_read_from_end_to_end(guest: Person, alice: Person) -> None:
     path = await guest.begin()
     async with noted_queries() as queries:
