@@ -71,25 +71,34 @@ PROMPTS = Rate("prompts", "PROMPTS_PER_MINUTE", "too_many_prompts", "prompts")
 CONVERSATIONS = Rate("conversations", "CONVERSATIONS_PER_MINUTE", "too_many_conversations", "new conversations")
 
 
-def check_running(owner: Owner, more: int) -> None:
+def live_of(owner: Owner) -> list[uuid.UUID]:
     """
-    See that an owner may have so many more answers at a time. Call it in the transaction that adds them.
+    Give the conversation of each answer that is being written for an owner.
+
+    Call it in the transaction that adds more: where their number is limited, it holds off the owner's other
+    requests until that ends.
+    """
+    if settings.MAX_RUNNING:
+        _one_at_a_time(owner)
+    live = Generation.objects.order_by().filter(NOT_ENDED, owner.owns("conversation__"))
+    return list(live.values_list("conversation_id", flat=True))
+
+
+def check_running(running: int, more: int) -> None:
+    """
+    See that an owner may have so many more answers at a time.
 
     Raises:
         Problem: `too_many_running`.
     """
     most = settings.MAX_RUNNING
-    if not most:
-        return
-    _one_at_a_time(owner)
-    running = Generation.objects.filter(NOT_ENDED, owner.owns("conversation__")).count()
-    if running + more > most:
+    if most and running + more > most:
         detail = f"At most {most} answers at a time are allowed, and {running} are being written. Stop some, or wait."
         raise Problem("too_many_running", detail, retry_after=RUNNING_RETRY_S)
 
 
 def _one_at_a_time(owner: Owner) -> None:
-    """Hold off the owner's other requests until this transaction ends. SQLite lets only one write anyway."""
+    """Wait for the owner's other requests. SQLite lets only one write anyway."""
     if connection.vendor != "postgresql":
         return
     number = int.from_bytes(hashlib.sha256(owner.key.encode()).digest()[:8], signed=True)

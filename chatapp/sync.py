@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from django.db.models import Prefetch
 
 from chatapp.admission import places
+from chatapp.asking import Added
+from chatapp.conversations import conversation_of
 from chatapp.database import in_database
-from chatapp.errors import not_found
 from chatapp.models import Conversation, Generation, Pane, Turn
 from chatapp.models.conversation import epoch_ms
 from chatapp.owners import Owner
@@ -28,10 +29,8 @@ class Rows:
     conversation: Conversation
     panes: Sequence[Pane]
     turns: Sequence[Turn]
-    places: Mapping[str, int] = field(default_factory=dict)  # of those that wait, whosever they are
-
-    def generations(self) -> Iterable[Generation]:
-        return (row for turn in self.turns for row in turn.generations.all())
+    generations: Sequence[Generation]
+    places: Mapping[str, int]
 
 
 async def sync_document(
@@ -49,10 +48,10 @@ async def sync_document(
     """
     cursor, _ = await log.position(str(conversation))
     rows = await in_database(_read, owner, conversation)
-    refs = [row.ref for row in rows.generations() if row.is_live]
+    refs = [row.ref for row in rows.generations if row.is_live]
     see(refs)
     logged = (await log.snapshot(str(conversation), refs)).generations if refs else {}
-    if any(row.is_live and row.attempt and row.number not in logged for row in rows.generations()):
+    if any(row.is_live and row.attempt and row.number not in logged for row in rows.generations):
         # It has ended meanwhile: its row tells it now.
         rows = await in_database(_read, owner, conversation)
     return {
@@ -60,20 +59,15 @@ async def sync_document(
         "conversation": rows.conversation.to_dict(),
         "cursor": cursor,
         "panes": [pane.to_dict() for pane in rows.panes],
-        "turns": [_turn(turn, logged, rows.places) for turn in rows.turns],
+        "turns": [_turn(turn, turn.generations.all(), logged, rows.places) for turn in rows.turns],
     }
 
 
-def turn_document(owner: Owner, conversation: uuid.UUID, turn: uuid.UUID) -> dict[str, Json]:
-    """Build one turn's part of the document from the database alone, as of a turn that was just added."""
-    rows = _read(owner, conversation, turn)
-    return _turn(rows.turns[0], {}, rows.places)
-
-
-def turn_with(row: Generation) -> dict[str, Json]:
-    """Build a turn's part of the document with one generation only: all that is new in it."""
-    place = places().get(str(row.pk))
-    return {**_head(row.turn), "generations": [generation_document(row, snapshot_of(row), place)]}
+def turn_document(added: Added) -> dict[str, Json]:
+    """Build a turn's part of the document from the database alone, with what a request added of its generations."""
+    _keep_rendered(added.generations)
+    line = _line(added.generations)
+    return _turn(added.turn, added.generations, {}, line)
 
 
 def generation_document(row: Generation, snapshot: Snapshot, place: int | None) -> dict[str, Json]:
@@ -86,32 +80,33 @@ def generation_document(row: Generation, snapshot: Snapshot, place: int | None) 
     }
 
 
-def _turn(turn: Turn, logged: Mapping[int, Snapshot], line: Mapping[str, int]) -> dict[str, Json]:
-    generations = [
-        generation_document(row, _snapshot(row, logged), line.get(str(row.pk))) for row in turn.generations.all()
-    ]
-    return {**_head(turn), "generations": generations}
-
-
-def _head(turn: Turn) -> dict[str, Json]:
-    return {"id": str(turn.pk), "prompt": turn.prompt, "created_at": epoch_ms(turn.created_at)}
+def _turn(
+    turn: Turn, rows: Iterable[Generation], logged: Mapping[int, Snapshot], line: Mapping[str, int]
+) -> dict[str, Json]:
+    generations = [generation_document(row, _snapshot(row, logged), line.get(str(row.pk))) for row in rows]
+    head = {"id": str(turn.pk), "prompt": turn.prompt, "created_at": epoch_ms(turn.created_at)}
+    return {**head, "generations": generations}
 
 
 def _snapshot(row: Generation, logged: Mapping[int, Snapshot]) -> Snapshot:
     return merged(row, logged.get(row.number)) if row.is_live else snapshot_of(row)
 
 
-def _read(owner: Owner, conversation: uuid.UUID, turn: uuid.UUID | None = None) -> Rows:
-    found = Conversation.objects.filter(owner.owns(), pk=conversation).first()
-    if found is None:
-        raise not_found()
+def _read(owner: Owner, conversation: uuid.UUID) -> Rows:
+    found = conversation_of(owner, conversation)
     generations = Prefetch("generations", Generation.objects.select_related("pane"))
-    turns = found.turns.prefetch_related(generations)
-    panes = found.panes.filter(active=True)
-    rows = Rows(found, list(panes), list(turns if turn is None else turns.filter(pk=turn)))
-    if any(row.state == State.QUEUED for row in rows.generations()):
-        rows = replace(rows, places=places())
-    stale = freshly_rendered(rows.generations())
+    turns = list(found.turns.prefetch_related(generations))
+    rows = [row for turn in turns for row in turn.generations.all()]
+    _keep_rendered(rows)
+    return Rows(found, list(found.panes.filter(active=True)), turns, rows, _line(rows))
+
+
+def _line(rows: Iterable[Generation]) -> Mapping[str, int]:
+    """Give the places of those that wait, whosever they are, if any of these do."""
+    return places() if any(row.state == State.QUEUED for row in rows) else {}
+
+
+def _keep_rendered(rows: Iterable[Generation]) -> None:
+    stale = freshly_rendered(rows)
     if stale:
         Generation.objects.bulk_update(stale, ["blocks", "render_version"])
-    return rows

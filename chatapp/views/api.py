@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from chatapp import conversations
+from chatapp import conversations, turns
 from chatapp.admission import places
 from chatapp.answers import Kind, Wish, add_answer, earlier_answer
+from chatapp.asking import Added, Effective
 from chatapp.cancellation import cancellation_of
 from chatapp.database import in_database
 from chatapp.dispatch import dispatcher
@@ -23,7 +26,7 @@ from chatapp.models.conversation import epoch_ms
 from chatapp.owners import NOBODY, Owner, owner_of, settle_guest
 from chatapp.parsing import parse_key, parse_object, parse_title, parse_turn
 from chatapp.rows import merged, snapshot_of
-from chatapp.sync import generation_document, sync_document, turn_document, turn_with
+from chatapp.sync import generation_document, sync_document, turn_document
 from chatapp.wiring import offer, web
 from streaming.errors import LogUnavailable
 from streaming.events import Json, dumps
@@ -97,19 +100,13 @@ async def export(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
 
 
 async def add_turn(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
-    """Store a turn, tell other tabs, then the workers: a page hears of a turn before its first event."""
     wanted = parse_turn(parse_object(request.body))
-    owner = await viewer(request)
-    added = await in_database(conversations.earlier_turn, owner, conversation, wanted)
-    if added is None:
-        await PROMPTS.spend(web().redis, owner)
-        added = await in_database(conversations.add_turn, owner, conversation, wanted, offer().effective_params)
-    turn = await in_database(turn_document, owner, conversation, added.turn)
-    if added.is_new:
-        await _announce(str(conversation), turn)
-        for gen in added.generations:
-            dispatcher.send(gen)
-    return answer({"turn": turn}, 201 if added.is_new else 200)
+    told = await _ask(
+        request,
+        lambda owner: turns.earlier_turn(owner, conversation, wanted),
+        lambda owner, effective: turns.add_turn(owner, conversation, wanted, effective),
+    )
+    return answer({"turn": told.turn}, 201 if told.is_new else 200)
 
 
 async def retry(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
@@ -121,18 +118,50 @@ async def go_on(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
 
 
 async def _answer_again(request: HttpRequest, wish: Wish) -> HttpResponse:
-    """Store another answer's generation, tell other tabs, then the workers."""
-    owner = await viewer(request)
-    row, is_new = await in_database(earlier_answer, owner, wish), False
-    if row is None:
+    told = await _ask(
+        request,
+        lambda owner: earlier_answer(owner, wish),
+        lambda owner, effective: add_answer(owner, wish, effective),
+    )
+    return answer({"generation": told.turn["generations"][0]}, 201 if told.is_new else 200)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a request added, as people are told of it."""
+
+    conversation: str
+    turn: dict[str, Any]
+    is_new: bool
+
+
+async def _ask(
+    request: HttpRequest, earlier: Callable[[Owner], Added | None], add: Callable[[Owner, Effective], Added]
+) -> _Told:
+    """
+    Store generations, tell other tabs, then the workers: a page hears of a turn before its first event.
+
+    What the same request added earlier is only told again, and is not counted as a prompt.
+    """
+    owner, told = await in_database(_look_back, request, earlier)
+    if told is None:
         await PROMPTS.spend(web().redis, owner)
-        added = await in_database(add_answer, owner, wish, offer().effective_params)
-        row, is_new = added.row, added.is_new
-    turn = await in_database(turn_with, row)
-    if is_new:
-        await _announce(row.ref.conversation, turn)
-        dispatcher.send(str(row.pk))
-    return answer({"generation": turn["generations"][0]}, 201 if is_new else 200)
+        told = await in_database(lambda effective: _told(add(owner, effective)), offer().effective_params)
+    if told.is_new:
+        await _announce(told.conversation, told.turn)
+        for generation in told.turn["generations"]:
+            dispatcher.send(generation["gen"])
+    return told
+
+
+def _look_back(request: HttpRequest, earlier: Callable[[Owner], Added | None]) -> tuple[Owner, _Told | None]:
+    owner = owner_of(request)
+    added = earlier(owner)
+    return owner, None if added is None else _told(added)
+
+
+def _told(added: Added) -> _Told:
+    return _Told(str(added.turn.conversation_id), turn_document(added), added.is_new)
 
 
 async def cancel(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:

@@ -16,7 +16,7 @@ from streaming.events import Cancelled, Done, Start, TextDelta
 from streaming.store import Outcome
 from tests.chatapp.listening import over_ndjson
 from tests.chatapp.making import a_whole_answer, outcome_of
-from tests.chatapp.people import Person, problem_code
+from tests.chatapp.people import Person, a_turn, problem_code
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
 
@@ -119,6 +119,17 @@ async def test_another_pane_may_still_be_writing(guest: Person) -> None:
 async def test_an_answer_without_text_is_retried(guest: Person) -> None:
     _, gen = await stopped(guest, "")
     assert (await again(guest, gen)).status_code == 201
+
+
+async def test_a_turn_is_added_after_a_pane_that_was_left_out_was_asked_again(guest: Person, finish: Any) -> None:
+    path, wanted = await guest.begin(), a_turn("echo", "warm")
+    first = (await guest.post(f"{path}/turns", wanted)).json()["turn"]
+    await finish(first)
+    alone = {"prompt": "And then?", "panes": wanted["panes"][:1]}
+    await finish((await guest.post(f"{path}/turns", {**alone, "key": "second"})).json()["turn"])
+    again = await made(guest, first["generations"][1]["gen"])
+    await end(again["gen"], a_whole_answer(again["gen"]))
+    assert (await guest.post(f"{path}/turns", {**alone, "key": "third"})).status_code == 201
 
 
 # What is refused

@@ -124,6 +124,15 @@ async def test_a_pane_that_is_left_out_becomes_inactive(guest: Person, finish: A
     assert [pane["id"] for pane in (await guest.sync(path))["panes"]] == [wanted["panes"][0]["id"]]
 
 
+async def test_a_pane_that_was_left_out_comes_back(guest: Person, finish: Any) -> None:
+    path, wanted = await guest.begin(), a_turn("echo", "warm")
+    for panes in (wanted["panes"], wanted["panes"][:1]):
+        await finish((await guest.post(f"{path}/turns", a_turn(panes=panes))).json()["turn"])
+    swapped = wanted["panes"][::-1]
+    await guest.post(f"{path}/turns", a_turn(panes=swapped))
+    assert [pane["id"] for pane in (await guest.sync(path))["panes"]] == [pane["id"] for pane in swapped]
+
+
 async def test_a_pane_keeps_its_id_from_turn_to_turn(guest: Person, finish: Any) -> None:
     path, wanted = await guest.begin(), a_turn()
     await finish((await guest.post(f"{path}/turns", wanted)).json()["turn"])
