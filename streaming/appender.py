@@ -20,8 +20,8 @@ RENEW_S = 3.0
 # Two rounds keep at least this distance: what comes meanwhile goes together.
 PACE_S = 0.005
 # With n generations rounds keep n**0.5 times this, and neighbouring tokens are joined: that lowers what a token costs
-# from here to the page. An idle process writes each token at once; 20 ms for a hundred are far below what an eye sees.
-PACE_OF_ONE_S, PACE_MAX_S = 0.002, 0.05
+# from here to the page. An idle process writes each token at once; 17 ms for a hundred are far below what an eye sees.
+PACE_OF_ONE_S, PACE_MAX_S = 0.0017, 0.05
 RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 

@@ -36,6 +36,7 @@ from streaming.log.redis_format import (
     keys_of,
     log_key,
     logged_of,
+    view_of,
     wake,
 )
 from streaming.log.redis_tail import RedisTail
@@ -189,7 +190,7 @@ def _stored_of(answer: Any) -> Stored:
         text=_text(text),
         reasoning=_text(reasoning),
         facts=tuple(_text(fact) for fact in facts),
-        blocks={int(i): _text(view) for i, view in pairs},
+        blocks={int(i): view_of(view) for i, view in pairs},
         newest_block=None if newest < 0 else newest,
         cancel=_cancel_of(cancel_at, cancel_by),
     )

@@ -2,11 +2,13 @@
 
 An entry is {"<number> <attempt> <kind>": payload, "s": "<seq>" or of a block view "<seq> <index>"}. What changes
 from token to token is a number of its own, and the other name is that of most entries near it: a stream keeps
-both in a few bytes.
+both in a few bytes. A block view that is not small is compressed: HTML is most of what a log keeps, and shrinks to
+a quarter or less.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -20,6 +22,8 @@ PLACE = "s"
 # One entry, renewed with every write to any log: what tails block on.
 WAKE = "ss:wake"
 NOTICE = f"0 0 {Kind.NOTICE.value}"
+COMPRESSED_FROM = 256  # characters
+_OPENED_JSON = b"{"
 _KINDS = {kind.value: kind for kind in Kind}
 _UNKNOWN = (0, 0, Kind.UNKNOWN)
 
@@ -52,20 +56,31 @@ def conversation_of(name: bytes) -> str:
     return name[name.index(b"{") + 1 : name.index(b"}")].decode()
 
 
-def append_args(batches: Sequence[Batch]) -> list[str | int]:
+def append_args(batches: Sequence[Batch]) -> list[str | bytes | int]:
     """Give the arguments of append.lua."""
-    args: list[str | int] = [LEASE_MS, RETENTION_MS]
+    args: list[str | bytes | int] = [LEASE_MS, RETENTION_MS]
     for batch in batches:
         restore, terminal = int(batch.restore), int(batch.state in TERMINAL)
         count = len(batch.entries)
         args.append(f"{batch.attempt} {batch.last_seq} {batch.state.value} {restore} {terminal} {count}")
         for entry in batch.entries:
-            args += (f"{entry.number} {entry.attempt} {entry.kind.value}", _place(entry), entry.payload)
+            args += (f"{entry.number} {entry.attempt} {entry.kind.value}", _place(entry), _payload(entry))
     return args
 
 
 def _place(entry: Entry) -> str | int:
     return f"{entry.seq} {entry.index}" if entry.kind is Kind.BLOCK else entry.seq
+
+
+def _payload(entry: Entry) -> str | bytes:
+    if entry.kind is Kind.BLOCK and len(entry.payload) >= COMPRESSED_FROM:
+        return zlib.compress(entry.payload.encode(), level=1)
+    return entry.payload
+
+
+def view_of(stored: bytes) -> str:
+    """Give the JSON of a block view, compressed or not."""
+    return (stored if stored.startswith(_OPENED_JSON) else zlib.decompress(stored)).decode()
 
 
 def logged_of(row_id: bytes, fields: Fields) -> Logged:
@@ -74,7 +89,7 @@ def logged_of(row_id: bytes, fields: Fields) -> Logged:
     number, attempt, kind = _read_name(name)
     if kind is Kind.BLOCK:
         seq, _, index = place.partition(b" ")
-        return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, payload.decode(), int(index)))
+        return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, view_of(payload), int(index)))
     seq = place if kind is not Kind.UNKNOWN else b"0"
     return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, payload.decode()))
 

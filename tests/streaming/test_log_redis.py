@@ -12,7 +12,7 @@ from streaming.errors import LogLost, LogUnavailable
 from streaming.events import BlockView, ReasoningDelta, TextDelta, Usage
 from streaming.log.ports import Appended, Kind
 from streaming.log.redis import APPENDED_TOGETHER, RedisLog
-from streaming.log.redis_format import WAKE, append_keys, log_key, logged_of
+from streaming.log.redis_format import COMPRESSED_FROM, WAKE, append_keys, log_key, logged_of
 from tests.streaming.logs import DONE, START, Writer, absent, claimed, folded, new_ref, stored, texts, write
 
 PARTS = ("meta", "text", "reasoning", "facts", "blocks")
@@ -153,3 +153,18 @@ async def test_a_tail_waits_anew_after_the_clock_of_redis_stepped_back(redis_log
     await write(redis_log, writer.batch(START))
     await waiting
     await tail.close()
+
+
+@pytest.mark.parametrize("length", [1, COMPRESSED_FROM, 100_000])
+async def test_a_block_view_of_any_length_is_read_as_it_was_written(redis_log: RedisLog, length: int) -> None:
+    writer = await claimed(redis_log, new_ref())
+    block = BlockView("", 2, 0, "<p>é\u2028</p>" * length, True, 1)
+    await write(redis_log, writer.batch(START, *texts("a"), block))
+    assert await stored(redis_log, writer.ref) == await folded(redis_log, writer.ref)
+    assert (await stored(redis_log, writer.ref)).blocks[0].html == block.html
+
+
+async def test_a_long_block_view_takes_little_of_redis(redis_log: RedisLog) -> None:
+    writer = await claimed(redis_log, new_ref())
+    await write(redis_log, writer.batch(START, BlockView("", 1, 0, "<p>one</p>" * 10_000, True, 1)))
+    assert await redis_log._client.memory_usage(log_key(writer.ref.conversation), samples=0) < 10_000
