@@ -138,8 +138,8 @@ def _ended(gen: str) -> Outcome | None:
 def _live(ended_within_ms: int) -> list[Live]:
     needs_look = NOT_ENDED | Q(ended_at__gte=now() - timedelta(milliseconds=ended_within_ms))
     rows = Generation.objects.filter(needs_look).order_by("queued_at", "number")
-    columns = ("conversation_id", "number", "pk", "state", "attempt", "queued_at")
+    columns = ("conversation_id", "number", "pk", "state", "queued_at")
     return [
-        Live(Ref(str(conversation), number, str(gen)), State(state), attempt, epoch_ms(queued_at))
-        for conversation, number, gen, state, attempt, queued_at in rows.values_list(*columns)
+        Live(Ref(str(conversation), number, str(gen)), State(state), epoch_ms(queued_at))
+        for conversation, number, gen, state, queued_at in rows.values_list(*columns)
     ]

@@ -33,7 +33,6 @@ class Live:
 
     ref: Ref
     state: State
-    attempt: int
     queued_at: int
 
 

@@ -157,7 +157,7 @@ class MemoryLog:
         if meta.ended:
             if not batch.entries or batch.entries[-1].seq > meta.seq:
                 return Fenced("the generation has ended")
-            return Appended(meta.cursor, meta.seq, None)
+            return Appended(meta.cursor, None)
         self._metas[batch.ref] = meta
         meta.cursor = ""
         for entry in batch.entries:
@@ -165,7 +165,7 @@ class MemoryLog:
                 meta.cursor = self._add(batch.ref.conversation, entry)
                 meta.keep(entry)
         meta.state, meta.lease = batch.state, self._clock() + LEASE_MS
-        return Appended(meta.cursor, meta.seq, meta.cancel)
+        return Appended(meta.cursor, meta.cancel)
 
     def _add(self, conversation: str, entry: Entry) -> str:
         log = self._logs[conversation]

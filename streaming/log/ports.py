@@ -88,7 +88,6 @@ class CancelRequest:
 @dataclass(slots=True)
 class Appended:
     cursor: str  # of the last entry written; its millisecond part is the batch's time
-    seq: int
     cancel: CancelRequest | None
 
 

@@ -157,7 +157,7 @@ class RedisLog:
 def _appended_of(answer: Any) -> Appended | LogError:
     status, seq, cursor, cancel_at, cancel_by = answer
     if status == _WRITTEN:
-        return Appended(_text(cursor), seq, _cancel_of(cancel_at, cancel_by))
+        return Appended(_text(cursor), _cancel_of(cancel_at, cancel_by))
     if status == _FENCED:
         return Fenced("a newer driver holds the generation, or it has ended")
     if status == _REFUSED:

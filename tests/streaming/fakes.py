@@ -63,7 +63,7 @@ class MemoryStore:
     async def live(self, ended_within_ms: int) -> list[Live]:
         since = self.clock() - ended_within_ms
         listed = (one for one in self.jobs.values() if self.ended_at.get(one.ref.gen, since) >= since)
-        return [Live(one.ref, one.state, one.attempt, one.queued_at) for one in listed]
+        return [Live(one.ref, one.state, one.queued_at) for one in listed]
 
 
 class LedCall:
