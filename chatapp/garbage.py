@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 
-# A young search every so many objects, an older one every so many of those, and of these a full one. Nearly all
-# that a stream leaves behind goes by itself; what is in rings is little, and can wait.
-THRESHOLDS = (5_000, 20, 50)
+# A young search every so many new objects, an older one every so many of those, and of these a full one: so at
+# most 400,000 objects wait, some 50 MB. Nearly all that a stream leaves behind goes by itself.
+THRESHOLDS = (2_000, 10, 20)
 
 
 def forget_what_is_loaded() -> None:
