@@ -109,20 +109,20 @@ async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int,
         await person.arrive()
     heard = [Heard() for _ in people]
     follow = "follow_sse" if arguments.transport == "sse" else "follow_ws"
-    idle = resident_kb(pids)
+    idle, redis_bytes = resident_kb(pids), RedisBytes(folder)
     following = [asyncio.create_task(getattr(p, follow)(h)) for p, h in zip(people, heard, strict=True)]
     await asyncio.sleep(1)
     connected = resident_kb(pids)
     middle = asyncio.create_task(while_all_stream(heard, arguments.tokens, pids))
     before, start = cpu_seconds(pids), time.monotonic()
     await asyncio.gather(*spread((person.ask("stub") for person in people), arguments.within / len(people)))
-    result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes(folder, people[0], heard[0])}
+    result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes.kept(heard)}
     await asyncio.gather(*following)
     whole = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
     result = whole | result
     result["kb_per_idle_follower"] = round((connected["web"] - idle["web"]) / len(people), 1)
     result["kb_per_stream"] = {k: round((v - idle[k]) / len(people), 1) for k, v in resident_kb(pids).items()}
-    result["redis_ended"] = redis_bytes(folder, people[0], heard[0])
+    result["redis_ended"] = redis_bytes.kept(heard)
     for person in people:
         await person.leave()
     return result
@@ -149,18 +149,30 @@ async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]
     return round((sum(cpu_seconds(pids).values()) - sum(before.values())) * 1e6 / max(1, count), 1)
 
 
-def redis_bytes(folder: str, person: Person, heard: Heard) -> dict[str, float]:
+class RedisBytes:
     """
-    Give, for each byte of one conversation's answer so far: what was written to its log, and the memory that
-    Redis needs for each of its keys and all together.
+    What Redis keeps for each byte of all answers so far: the logs, the snapshots beside them, and all.
+
+    All its data by its own account, since what MEMORY USAGE says of a stream is an estimate, a fifth too high here.
     """
-    client: Any = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
-    keys = list(client.scan_iter(f"ss:{{{person.conversation}}}*"))
-    kept = {key.decode().rsplit(":", 1)[1]: client.memory_usage(key, samples=0) for key in keys}
-    entries = client.xrange(f"ss:{{{person.conversation}}}:log")
-    logged = sum(len(part) for _, fields in entries for part in fields.values())
-    sizes = {"written_to_log": logged, "kept": sum(kept.values()), **kept}
-    return {name: round(size / heard.heard_bytes, 2) for name, size in sizes.items()}
+
+    def __init__(self, folder: str) -> None:
+        self._client: Any = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
+        self._before = self._used()
+
+    def kept(self, heard: list[Heard]) -> dict[str, float]:
+        answers = sum(one.heard_bytes for one in heard)
+        snapshots = sum(
+            self._client.memory_usage(key)
+            for key in self._client.scan_iter("ss:*")
+            if not key.endswith((b":log", b"wake"))
+        )
+        everything = self._used() - self._before
+        sizes = {"log": everything - snapshots, "snapshots": snapshots, "all": everything}
+        return {name: round(size / answers, 2) for name, size in sizes.items()}
+
+    def _used(self) -> int:
+        return int(self._client.info("memory")["used_memory_dataset"])
 
 
 def with_costs(
