@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from chatapp import presence
 from chatapp.database import in_database
-from chatapp.models import Generation
+from chatapp.models import NOT_ENDED, Generation
 from streaming.lifecycle import LIVE, TERMINAL
 
 RECENTLY = timedelta(minutes=5)
@@ -82,6 +82,6 @@ async def _measure_generations() -> None:
 
 def _count() -> tuple[Sequence[Any], Sequence[Any]]:
     rows = Generation.objects.order_by()
-    live = rows.filter(state__in=sorted(LIVE)).values_list("state").annotate(Count("pk"))
+    live = rows.filter(NOT_ENDED).values_list("state").annotate(Count("pk"))
     ended = rows.filter(ended_at__gte=now() - RECENTLY, state__in=sorted(TERMINAL))
     return list(live), list(ended.values_list("state", F("error__code")).annotate(Count("pk")))

@@ -24,9 +24,8 @@ TOKENS_PER_IMAGE: Final = 1000
 
 def estimate_tokens(text: str) -> int:
     size = len(text.encode("utf-8", "replace"))
-    # Each character takes one byte, those beyond ASCII more: so ASCII is what the longer ones leave.
-    others = 0 if text.isascii() else sum(len(char.encode("utf-8", "replace")) for char in text if char > "\x7f")
-    return ceil((size - others) / ASCII_PER_TOKEN + others / OTHER_BYTES_PER_TOKEN)
+    ascii_size = len(text.encode("ascii", "ignore"))
+    return ceil(ascii_size / ASCII_PER_TOKEN + (size - ascii_size) / OTHER_BYTES_PER_TOKEN)
 
 
 def estimate_input(messages: Iterable[Message]) -> int:
