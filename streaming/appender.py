@@ -15,7 +15,7 @@ from streaming.log.ports import Log
 
 logger = logging.getLogger(__name__)
 
-# A lease lasts 10 s; three renewals may fail before it is lost.
+# A lease lasts 10 s: one renewal that only its time limit ends (5 s) may fail before it is lost.
 RENEW_S = 3.0
 # Two rounds keep at least this distance: what comes meanwhile goes together.
 PACE_S = 0.005
@@ -69,7 +69,8 @@ class Appender:
 
         `now` does not wait for the next round.
         """
-        self._dirty[journal] = 0.0
+        if now or journal not in self._dirty:  # One that the log refused waits until it is tried again.
+            self._dirty[journal] = 0.0
         self._hurry = self._hurry or now
         if now or self._idle:
             self._wake.set()
@@ -107,13 +108,14 @@ class Appender:
         """Wait until it is time for a round and something is to be written; give all that is."""
         while True:
             now = self._loop.time()
+            # Here, where each round passes: a process that is never idle has generations that say nothing for long.
+            self._renew(now)
             due = [journal for journal, at in self._dirty.items() if at <= now]
             left = self._round_at + self._distance() - now
             if due and (self._hurry or left <= 0):
                 break
             self._idle = not due
             await self._woken(left if due else RENEW_S / 3)
-            self._renew(self._loop.time())
         self._hurry, self._round_at = False, now
         for journal in due:
             del self._dirty[journal]

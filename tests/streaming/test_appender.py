@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from streaming.appender import PACE_MAX_S, PACE_OF_ONE_S, RETRY_S, Appender
+from streaming.appender import PACE_MAX_S, PACE_OF_ONE_S, RENEW_S, RETRY_S, Appender
 from streaming.errors import LogError, LogUnavailable
 from streaming.events import TextDelta
 from streaming.journal import Journal
@@ -112,3 +112,42 @@ async def test_an_answer_that_was_under_way_proves_nothing(log: MemoryLog, appen
     go_on.set()
     await proving
     assert journal.fenced
+
+
+async def test_a_quiet_generation_keeps_its_lease_beside_one_that_never_pauses(
+    log: MemoryLog, appender: Appender
+) -> None:
+    quiet, busy = await opened(log, appender), await opened(log, appender)
+    append, written = log.append, []
+
+    async def more_comes_meanwhile(batches: Sequence[Batch]) -> list[Appended | LogError]:
+        written.extend(batch.ref for batch in batches)
+        busy.record(TextDelta("x"))
+        appender.write(busy)
+        return await append(batches)
+
+    log.append = more_comes_meanwhile  # type: ignore[method-assign]
+    appender.write(busy)
+    await until(lambda: len(written) == 3)  # The loop is not idle any more.
+    appender._open[quiet].written_at -= RENEW_S
+    async with asyncio.timeout(2):
+        await until(lambda: quiet.ref in written)
+
+
+async def test_a_generation_that_the_log_refuses_is_not_tried_with_each_of_its_tokens(
+    log: MemoryLog, appender: Appender
+) -> None:
+    refused, other = await opened(log, appender), await opened(log, appender)
+    append, tried = log._append, []
+
+    def not_this_one(batch: Batch) -> Appended | LogError:
+        tried.append(batch.ref)
+        return LogUnavailable("wrong type") if batch.ref == refused.ref else append(batch)
+
+    log._append = not_this_one  # type: ignore[method-assign]
+    for _ in range(10):
+        for journal in (refused, other):
+            journal.record(TextDelta("a"))
+            appender.write(journal)
+        await until(lambda: other.settled)
+    assert (tried.count(refused.ref), tried.count(other.ref)) == (1, 10)
