@@ -11,7 +11,7 @@
 -- Returns for each batch {status, seq, cursor, cancel_at, cancel_by}
 --       status 0 written, 1 fenced (newer attempt, or the end), 2 lost (less is stored than was written; seq is what is
 --       stored, -1 for nothing), 3 refused by Redis (seq is its reason); cancel_at is 0 without a request. Unless 0,
---       nothing was written, or, with 3, a part that the same batch will skip.
+--       nothing was written; should Redis refuse in the midst of a batch, the next write finds other sizes.
 local lease_ms, retention_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -19,7 +19,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local has_written = false
 
 local function is_whole(known, command, key)
-  return known == "0" or tonumber(known) == redis.call(command, key)
+  return tonumber(known) == redis.call(command, key)
 end
 
 local function append(log, meta, text, reasoning, facts, blocks, first, last)

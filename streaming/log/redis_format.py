@@ -24,8 +24,7 @@ WAKE = "ss:wake"
 NOTICE = f"0 0 {Kind.NOTICE.value}"
 COMPRESSED_FROM = 256  # characters
 _OPENED_JSON = b"{"
-_KINDS = {kind.value: kind for kind in Kind}
-_UNKNOWN = (0, 0, Kind.UNKNOWN)
+_UNKNOWN = (0, 0, 0, Kind.UNKNOWN)
 
 
 def log_key(conversation: str) -> str:
@@ -85,18 +84,22 @@ def view_of(stored: bytes) -> str:
 
 def logged_of(row_id: bytes, fields: Fields) -> Logged:
     """Read one entry as XREAD and XRANGE give it. One that an unknown version wrote is of an unknown kind."""
-    name, payload, _, place = fields[:4]
+    try:
+        return Logged(row_id.decode(), _entry_of(fields))
+    except (ValueError, zlib.error):
+        return Logged(row_id.decode(), Entry(*_UNKNOWN, ""))
+
+
+def _entry_of(fields: Fields) -> Entry:
+    name, payload, _, place = fields
     number, attempt, kind = _read_name(name)
     if kind is Kind.BLOCK:
-        seq, _, index = place.partition(b" ")
-        return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, view_of(payload), int(index)))
-    seq = place if kind is not Kind.UNKNOWN else b"0"
-    return Logged(row_id.decode(), Entry(number, attempt, int(seq), kind, payload.decode()))
+        seq, index = place.split(b" ")
+        return Entry(number, attempt, int(seq), kind, view_of(payload), int(index))
+    return Entry(number, attempt, int(place), kind, payload.decode())
 
 
 @lru_cache(maxsize=4096)
 def _read_name(name: bytes) -> tuple[int, int, Kind]:
-    number, _, rest = name.decode().partition(" ")
-    attempt, _, kind = rest.partition(" ")
-    known = _KINDS.get(kind)
-    return _UNKNOWN if known is None else (int(number), int(attempt), known)
+    number, attempt, kind = name.decode().split(" ")
+    return int(number), int(attempt), Kind(kind)

@@ -11,7 +11,7 @@ import pytest
 from streaming.errors import LogLost, LogUnavailable
 from streaming.events import BlockView, ReasoningDelta, TextDelta, Usage
 from streaming.log.ports import Appended, Kind
-from streaming.log.redis import APPENDED_TOGETHER, RedisLog
+from streaming.log.redis import APPENDED_TOGETHER, ENTRIES_TOGETHER, RedisLog, _together
 from streaming.log.redis_format import COMPRESSED_FROM, WAKE, append_keys, log_key, logged_of
 from tests.streaming.logs import DONE, START, Writer, absent, claimed, folded, new_ref, stored, texts, write
 
@@ -108,7 +108,19 @@ async def test_what_ended_goes_after_its_retention(redis_url: str) -> None:
     await log.close()
 
 
-@pytest.mark.parametrize("fields", [(b"1 1 z", b"?", b"s", b"9"), (b"h", b"1 1 9 z", b"x", b"?")])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (b"1 1 z", b"?", b"s", b"9"),
+        (b"1 1 z", b"x\x01\xff", b"s", b"9"),
+        (b"1 1 b", b"x\x01\xff", b"s", b"9 0"),
+        (b"1 1 t", b"?", b"s", b"9 0"),
+        (b"1 1 2 t", b"?", b"s", b"9"),
+        (b"1 1 t", b"?", b"s", b"9", b"more", b"?"),
+        (b"1 1 t", b"?"),
+        (b"h", b"1 1 9 z", b"x", b"?"),
+    ],
+)
 def test_an_entry_of_a_newer_version_can_be_read_and_skipped(fields: tuple[bytes, ...]) -> None:
     assert logged_of(b"1-0", fields).entry.kind is Kind.UNKNOWN
 
@@ -168,3 +180,31 @@ async def test_a_long_block_view_takes_little_of_redis(redis_log: RedisLog) -> N
     writer = await claimed(redis_log, new_ref())
     await write(redis_log, writer.batch(START, BlockView("", 1, 0, "<p>one</p>" * 10_000, True, 1)))
     assert await redis_log._client.memory_usage(log_key(writer.ref.conversation), samples=0) < 10_000
+
+
+async def test_what_redis_refused_in_the_midst_of_a_batch_is_not_written_twice(redis_log: RedisLog) -> None:
+    writer = await claimed(redis_log, new_ref())
+    await write(redis_log, writer.batch(START))
+    blocks = append_keys(writer.ref)[5]
+    await redis_log._client.rpush(blocks, "of another type")
+    batch = writer.batch(*texts("a"), BlockView("", 2, 0, "<p>a</p>", True, 1))
+    (answer,) = await redis_log.append([batch])
+    assert isinstance(answer, LogUnavailable)
+    await redis_log._client.delete(blocks)
+    await write(redis_log, batch)
+    assert (await stored(redis_log, writer.ref)).text == "a"
+
+
+def test_what_is_written_again_goes_in_scripts_of_bounded_length() -> None:
+    writers = [Writer(new_ref(), 1) for _ in range(300)]
+    batches = [writer.batch(START, *texts(*"a" * (place % 90))) for place, writer in enumerate(writers)]
+    groups = list(_together(batches))
+    assert [batch for group in groups for batch in group] == batches
+    assert max(map(len, groups)) <= APPENDED_TOGETHER
+    assert max(sum(len(batch.entries) for batch in group) for group in groups) <= ENTRIES_TOGETHER
+
+
+def test_a_batch_longer_than_a_script_may_be_goes_alone() -> None:
+    one, long, other = (Writer(new_ref(), 1) for _ in range(3))
+    batches = [one.batch(START), long.batch(START, *texts(*"a" * ENTRIES_TOGETHER)), other.batch(START)]
+    assert list(_together(batches)) == [[batch] for batch in batches]
