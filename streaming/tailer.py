@@ -1,8 +1,9 @@
-"""One blocking read over all the logs that a web process watches."""
+"""Reads all the logs that a web process watches, once for all their readers."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -72,8 +73,10 @@ class Tailer:
         if len(watched.sinks) == 1:
             try:
                 self._changed.set()
-                # What came between its position and now would otherwise wait for something newer.
-                await self._tail.interrupt()
+                # What came between its position and now would otherwise wait for something newer, or for the end of
+                # this wait, as it does while Redis takes no writes.
+                with contextlib.suppress(LogUnavailable):
+                    await self._tail.interrupt()
             except BaseException:
                 # Whoever is cancelled here never came to be a follower, and will not unwatch.
                 self.unwatch(conversation, sink)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 from streaming.follower import Follower
 from streaming.log.memory import MemoryLog
@@ -70,3 +72,13 @@ async def test_a_reader_is_served_though_the_logs_clock_stepped_back(clock: Cloc
         reader.snapshot = await stored(log, ref)  # It has synced.
         await write(log, writer.batch(*texts("b")))
         await until(lambda: reader.snapshot.text == "ab")
+
+
+async def test_readers_join_while_redis_takes_no_writes(free_redis: Any, tmp_path: Path) -> None:
+    with free_redis(tmp_path) as server:
+        log, ref = RedisLog.connect(server.url), new_ref()
+        await write(log, (await claimed(log, ref)).batch(START))
+        await log._client.config_set("maxmemory", 1)
+        async with tailing(log) as tailer, Follower(tailer, log, ref.conversation, "0-0", {1: ref.gen}) as follower:
+            assert tailer._watched[ref.conversation].sinks == [follower._sink]
+        await log.close()
