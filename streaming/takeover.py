@@ -48,10 +48,13 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
     """
     End a claimed generation without calling its model: as cancelled if that was asked for, else as lost.
 
-    Whatever text the log still holds is kept. Gives the state it ended in.
+    Whatever text the log still holds is kept. Gives the state it ended in, which may be that of an end that was
+    committed since the job was read.
     """
     left = await _left(log, job)
     snapshot = left.snapshot
+    if snapshot.state in TERMINAL:
+        return await _ended_before(log, store, job, claim, snapshot.state)
     journal = Journal(job.ref, claim.attempt, snapshot.seq, snapshot.state)
     blocks = tuple(Block(block.html, sealed=True) for block in render(snapshot.text))
     for index, block in enumerate(blocks):
@@ -65,7 +68,7 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
         shown=len(snapshot.text), rendered_seq=snapshot.seq,
     )  # fmt: skip
     if not await store.begin(job.ref.gen, claim.attempt):
-        return snapshot.state
+        return await _ended_before(log, store, job, claim, snapshot.state)
     outcome = Outcome(final, _archive(left.events, last))
     if await store.finish(job.ref.gen, claim.attempt, outcome):
         if not left.is_stored:
@@ -77,12 +80,19 @@ async def end_unowned(log: Log, store: Store, job: Job, claim: Claim, clock: Cal
     return final.state
 
 
+async def _ended_before(log: Log, store: Store, job: Job, claim: Claim, state: State) -> State:
+    """Repair the log of a generation that somebody else has ended; give its state, or if nobody has, the given one."""
+    outcome = await store.ended(job.ref.gen)
+    if outcome is None:
+        return state
+    await repair(log, job, claim, outcome)
+    return outcome.snapshot.state
+
+
 async def settle(log: Log, store: Store, job: Job, claim: Claim, clock: Callable[[], int]) -> bool:
     """End or repair a claimed generation that somebody began before. False when nobody did: it can be driven."""
     if job.state in TERMINAL:
-        outcome = await store.ended(job.ref.gen)
-        if outcome is not None:
-            await repair(log, job, claim, outcome)
+        await _ended_before(log, store, job, claim, job.state)
         return True
     if claim.seq == 0 and job.attempt == 0:
         return False

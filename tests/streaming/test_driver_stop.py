@@ -14,7 +14,7 @@ from streaming.errors import LogUnavailable
 from streaming.journal import Journal
 from streaming.lifecycle import State
 from streaming.log.memory import MemoryLog
-from streaming.log.ports import LEASE_MS
+from streaming.log.ports import LEASE_MS, Claim, Ref
 from streaming.upstream.ports import (
     FinishChunk,
     Opened,
@@ -222,3 +222,25 @@ async def test_a_stop_between_two_tries_makes_no_further_call(
     await request_cancel(process.log, process.store, one.ref, "user", process.clock)
     await driving
     assert (len(process.upstream.calls), (await process.snapshot(one.ref)).state) == (1, State.CANCELLED)
+
+
+@pytest.mark.parametrize("entries", ["kept", "lost too"])
+async def test_a_stop_of_what_ended_since_it_was_looked_up_gives_the_true_end(process: Process, entries: str) -> None:
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    looked_up = process.store.jobs[one.ref.gen]
+    await driving
+    process.log._metas.clear()  # type: ignore[attr-defined]
+    if entries == "lost too":
+        process.log._logs.clear()  # type: ignore[attr-defined]
+    ended, process.store.jobs[one.ref.gen] = process.store.jobs[one.ref.gen], looked_up
+    cancel = process.log.cancel
+
+    async def it_ended_meanwhile(ref: Ref, by: str) -> Claim:
+        process.store.jobs[one.ref.gen] = ended
+        return await cancel(ref, by)
+
+    process.log.cancel = it_ended_meanwhile  # type: ignore[method-assign]
+    state = await request_cancel(process.log, process.store, one.ref, "user", process.clock)
+    assert state is State.COMPLETED
+    assert (await process.snapshot(one.ref)).state is State.COMPLETED
