@@ -72,6 +72,7 @@ class MemoryLog:
         self._clock = clock
         self._logs: dict[str, list[Logged]] = defaultdict(list)
         self._metas: dict[Ref, _Meta] = {}
+        self._gone: set[str] = set()
         self._grown = asyncio.Condition()
         self._wakings = 0
         self._cancelled: set[asyncio.Queue[str]] = set()
@@ -100,11 +101,14 @@ class MemoryLog:
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
         self._logs.pop(conversation, None)
+        self._gone.add(conversation)
         for ref in refs:
             self._metas[ref] = _Meta(attempt=BEYOND, state=State.CANCELLED)
             self._publish(ref)
 
     async def announce(self, conversation: str, view_json: str) -> str:
+        if conversation in self._gone:
+            return ""
         cursor = self._add(conversation, Entry(0, 0, 0, Kind.NOTICE, view_json))
         await self._wake()
         return cursor

@@ -171,7 +171,8 @@ class Log(Protocol):
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
         """
-        Remove a deleted conversation's log and these generations. Their drivers are fenced, and told.
+        Remove a deleted conversation's log and these generations. Their drivers are fenced, and told; notices that
+        are under way are not written any more.
 
         Raises:
             LogUnavailable
@@ -179,7 +180,7 @@ class Log(Protocol):
         ...
 
     async def announce(self, conversation: str, view_json: str) -> str:
-        """Append a notice of the conversation; gives its cursor."""
+        """Append a notice of the conversation; gives its cursor, or "" when it was deleted meanwhile."""
         ...
 
     async def snapshot(self, conversation: str, refs: Sequence[Ref]) -> LogSnapshot: ...

@@ -28,16 +28,15 @@ from streaming.log.ports import (
 from streaming.log.redis_client import COMMAND_S, Script, pooled, within
 from streaming.log.redis_format import (
     NOTICE,
-    PLACE,
     WAKE,
     append_args,
     append_keys,
+    gone_key,
     key,
     keys_of,
     log_key,
     logged_of,
     view_of,
-    wake,
 )
 from streaming.log.redis_tail import RedisTail
 
@@ -58,7 +57,7 @@ class RedisLog:
         self._url = url
         self._append, self._claim = Script("append"), Script("claim")
         self._cancel, self._snapshot = Script("cancel"), Script("snapshot")
-        self._remove = Script("remove")
+        self._remove, self._announce = Script("remove"), Script("announce")
 
     @classmethod
     def connect(cls, url: str) -> RedisLog:
@@ -85,20 +84,15 @@ class RedisLog:
         return _claim_of(answer)
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
-        keys = keys_of(conversation, refs)
-        args = [BEYOND, UNFINISHED_MS, CANCEL_CHANNEL, *(ref.gen for ref in refs)]
+        log, *others = keys_of(conversation, refs)
+        args = [BEYOND, UNFINISHED_MS, RETENTION_MS, CANCEL_CHANNEL, *(ref.gen for ref in refs)]
         async with within():
-            await self._remove.run(self._client, keys, args)
+            await self._remove.run(self._client, [log, gone_key(conversation), *others], args)
 
     async def announce(self, conversation: str, view_json: str) -> str:
-        log = log_key(conversation)
+        keys = [log_key(conversation), gone_key(conversation), WAKE]
         async with within():
-            pipe = self._client.pipeline(transaction=True)
-            pipe.xadd(log, {NOTICE: view_json, PLACE: 0})
-            wake(pipe)
-            pipe.pexpire(log, RETENTION_MS)
-            cursor, *_ = await pipe.execute()
-        return _text(cursor)
+            return _text(await self._announce.run(self._client, keys, [NOTICE, view_json, RETENTION_MS]))
 
     async def snapshot(self, conversation: str, refs: Sequence[Ref]) -> LogSnapshot:
         keys = keys_of(conversation, refs)

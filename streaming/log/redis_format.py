@@ -11,14 +11,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from streaming.lifecycle import TERMINAL
 from streaming.log.ports import LEASE_MS, RETENTION_MS, Batch, Entry, Kind, Logged, Ref
 
 Fields: TypeAlias = Sequence[bytes]
 
-PLACE = "s"
 # One entry, renewed with every write to any log: what tails block on.
 WAKE = "ss:wake"
 NOTICE = f"0 0 {Kind.NOTICE.value}"
@@ -31,9 +30,9 @@ def log_key(conversation: str) -> str:
     return f"ss:{{{conversation}}}:log"
 
 
-def wake(client: Any) -> Any:
-    """Let every tail look again. Takes a client or a pipeline."""
-    return client.xadd(WAKE, {PLACE: 0}, maxlen=1, approximate=False)
+def gone_key(conversation: str) -> str:
+    """Name the mark of a conversation that was deleted."""
+    return f"ss:{{{conversation}}}:gone"
 
 
 def key(ref: Ref, part: str) -> str:

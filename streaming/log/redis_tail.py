@@ -11,7 +11,7 @@ import redis.asyncio as aioredis
 
 from streaming.log.ports import Logged
 from streaming.log.redis_client import drop, single, within
-from streaming.log.redis_format import WAKE, conversation_of, log_key, logged_of, wake
+from streaming.log.redis_format import WAKE, conversation_of, log_key, logged_of
 
 
 class RedisTail:
@@ -50,7 +50,7 @@ class RedisTail:
 
     async def interrupt(self) -> None:
         async with within():
-            await wake(self._client)
+            await self._client.xadd(WAKE, {"s": 0}, maxlen=1, approximate=False)
 
     async def close(self) -> None:
         await self._reader.aclose()

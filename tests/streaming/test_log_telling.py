@@ -197,3 +197,10 @@ async def test_a_notice_reaches_readers_as_it_was_written(log: Log) -> None:
     cursor = await log.announce(ref.conversation, turn_notice({"id": "t1"}))
     (logged,) = await log.range(ref.conversation, "0-0", cursor, 10)
     assert wire("", logged) == '{"v":1,"type":"turn","turn":{"id":"t1"}}'
+
+
+async def test_a_notice_of_a_deleted_conversation_is_not_written(log: Log) -> None:
+    ref = new_ref()
+    await log.remove(ref.conversation, [])
+    assert await log.announce(ref.conversation, turn_notice({"id": "t1"})) == ""
+    assert await log.range(ref.conversation, "0-0", "99999999999999-0", 10) == []
