@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import timedelta
 
-from django.db.models import Q
+from django.db import transaction
 from django.utils.timezone import now
 
 from chatapp.errors import not_found
@@ -68,8 +68,13 @@ def live_refs(owner: Owner, conversation: uuid.UUID) -> list[Ref]:
 
 def delete(owner: Owner, conversation: uuid.UUID) -> list[Ref]:
     """Delete all of it. Gives the generations of which the log may still hold something."""
-    found = conversation_of(owner, conversation)
-    in_log = Q(state__in=_LIVE) | Q(ended_at__gte=now() - timedelta(milliseconds=2 * RETENTION_MS))
-    refs = [row.ref for row in found.generations.filter(in_log).only("conversation_id", "number")]
-    found.delete()
+    recent = now() - timedelta(milliseconds=2 * RETENTION_MS)
+    with transaction.atomic():
+        found = Conversation.objects.select_for_update().filter(owner.owns(), pk=conversation).first()
+        if found is None:
+            raise not_found()
+        # Held, so that nothing is asked, begun or ended meanwhile: what is found here is all that there is.
+        rows = found.generations.select_for_update().only("conversation_id", "number", "state", "ended_at")
+        refs = [row.ref for row in rows if row.ended_at is None or row.ended_at >= recent]
+        found.delete()
     return refs

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
+from django.db.models.deletion import Collector
 
 from chatapp.models import Conversation, EventArchive
 from chatapp.wiring import Worker, web
 from tests.chatapp.listening import over_ndjson
-from tests.chatapp.people import Person
+from tests.chatapp.people import Person, a_turn
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
 
 
 async def texts_in_redis(path: str) -> list[bytes]:
-    """Give what the log still has of a conversation, but for the marks that fence its drivers."""
+    """Give what the log still has of a conversation, but for the marks that fence its drivers and notices."""
     keys = [key async for key in web().redis.scan_iter(f"ss:{{{path.rpartition('/')[2]}}}:*")]
-    return [key for key in keys if not key.endswith(b":meta")]
+    return [key for key in keys if not key.endswith((b":meta", b":gone"))]
 
 
 async def test_deleting_removes_the_log(guest: Person, worker: Worker) -> None:
@@ -56,4 +58,37 @@ async def test_without_redis_the_rows_are_deleted_all_the_same(guest: Person, no
     await guest.ask(path)
     await no_redis()
     assert (await guest.send("delete", path)).status_code == 204
+    assert not await Conversation.objects.aexists()
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """
+    Hold a deletion after Django has looked for what there is, before it deletes that, where it has no hook.
+
+    The first event says that it has come so far, the second lets it go on.
+    """
+    came, go, delete = threading.Event(), threading.Event(), Collector.delete
+
+    def hold(collector: Collector) -> Any:
+        came.set()
+        go.wait(10)
+        return delete(collector)
+
+    monkeypatch.setattr(Collector, "delete", hold)
+    return came, go
+
+
+async def test_a_turn_that_is_added_while_its_conversation_is_deleted_does_not_stop_that(
+    guest: Person, held: tuple[threading.Event, threading.Event]
+) -> None:
+    came, go = held
+    path = await guest.begin()
+    deleting = asyncio.create_task(guest.send("delete", path))
+    await asyncio.to_thread(came.wait, 10)
+    asking = asyncio.create_task(guest.post(f"{path}/turns", a_turn("echo")))
+    await asyncio.wait([asking], timeout=0.3)  # It waits for the deletion's lock.
+    go.set()
+    assert (await deleting).status_code == 204
+    assert (await asking).status_code == 404
     assert not await Conversation.objects.aexists()
