@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 
-# A young search every so many new objects, an older one every so many of those, and of these a full one: so at
-# most 400,000 objects wait, some 50 MB. Nearly all that a stream leaves behind goes by itself.
+# A young search every so many new objects, an older one every so many of those, and of these a full one: so about half
+# a million objects may wait. Nearly all that a stream leaves behind goes by itself; of a request only small ones wait,
+# since middleware lets its body go.
 THRESHOLDS = (2_000, 10, 20)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
+from io import BytesIO
 from typing import Any, TypeAlias
 
 from asgiref.sync import sync_to_async
@@ -71,6 +72,35 @@ class Sessions(SessionMiddleware):
         if request.session.modified:
             return await sync_to_async(self.process_response)(request, response)
         return self.process_response(request, response)
+
+
+@sync_and_async_middleware
+def let_bodies_go(get_response: Handler) -> Handler:
+    """
+    Forget a request's body when it has been answered.
+
+    A request holds itself, through what Django's own middleware hangs on it, so it stays until garbage is searched
+    for. Its body may be a megabyte, and a stranger may send many.
+    """
+
+    async def answer_async(request: HttpRequest) -> Any:
+        try:
+            return await get_response(request)
+        finally:
+            _forget_body(request)
+
+    def answer(request: HttpRequest) -> Any:
+        try:
+            return get_response(request)
+        finally:
+            _forget_body(request)
+
+    return answer_async if iscoroutinefunction(get_response) else answer
+
+
+def _forget_body(request: Any) -> None:
+    request._body = b""  # noqa: SLF001 - Django has no other name for it.
+    request._stream = BytesIO()  # noqa: SLF001
 
 
 @sync_and_async_middleware

@@ -104,6 +104,7 @@ INSTALLED_APPS = [
 # Every one of them runs in both worlds: a sync-only middleware would take a thread for each open
 # stream and put the stream behind it. No compression: it would hold events back.
 MIDDLEWARE = [
+    "chatapp.middleware.let_bodies_go",
     "chatapp.middleware.Security",
     "chatapp.middleware.static_files",
     "chatapp.middleware.Csp",

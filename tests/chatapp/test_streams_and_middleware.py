@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 from contextlib import AsyncExitStack
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.handlers.asgi import ASGIRequest
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 from pytest_django import Settings
@@ -97,3 +99,16 @@ async def test_an_open_stream_keeps_no_thread(guest: Person, settings: Settings)
         async with asyncio.timeout(5):
             while threading.active_count() > before:
                 await asyncio.sleep(0.01)
+
+
+async def test_what_a_request_sent_is_let_go_with_its_answer(guest: Person) -> None:
+    """The request itself stays until garbage is searched for."""
+    path = await guest.begin()
+    gc.disable()
+    try:
+        await guest.post(f"{path}/turns", {"prompt": "a marked prompt"})
+        requests = [one for one in gc.get_objects() if type(one) is ASGIRequest]
+        assert requests
+        assert not [one for one in requests if b"a marked prompt" in one.body]
+    finally:
+        gc.enable()
