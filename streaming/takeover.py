@@ -215,10 +215,13 @@ def _terminal(job: Job, claim: Claim, snapshot: Snapshot, clock: Callable[[], in
         upstream = "closed" if job.attempt == 0 and snapshot.seq == 0 else "unproven"
         timings["cancel_asked_at"] = claim.cancel.at
         return Cancelled(claim.cancel.by, upstream, max(0, clock() - claim.cancel.at), length, timings)
-    if job.state is not State.QUEUED and snapshot.seq == 0:
+    if job.state is not State.QUEUED and snapshot.seq == 0 and not claim.was_known:
         message = "What was written of this answer was lost together with the log that held it. Ask again."
         return Error("log_lost", message, True, False, 0, timings)
-    message = "The server that wrote this answer went away. What had arrived is kept; ask again for a whole answer."
+    kept = (
+        "What had arrived is kept; ask again for a whole answer." if snapshot.seq else "Nothing had arrived; ask again."
+    )
+    message = f"The server that wrote this answer went away. {kept}"
     return Error(DRIVER_LOST, message, True, False, length, timings)
 
 

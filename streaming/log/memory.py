@@ -79,11 +79,12 @@ class MemoryLog:
 
     async def claim(self, ref: Ref, known_attempt: int) -> Claim:
         meta = self._metas.setdefault(ref, _Meta())
+        was_known = meta.attempt > 0
         granted = not meta.ended and not Lease(meta.state, meta.attempt, meta.lease, self._clock()).runs
         if granted:
             meta.attempt = max(meta.attempt, known_attempt) + 1
             meta.lease = self._clock() + LEASE_MS
-        return Claim(granted, meta.attempt, meta.seq, meta.state, meta.cancel)
+        return Claim(granted, meta.attempt, meta.seq, meta.state, meta.cancel, was_known)
 
     async def append(self, batches: Sequence[Batch]) -> list[Appended | LogError]:
         answers = [self._append(batch) for batch in batches]
@@ -97,7 +98,7 @@ class MemoryLog:
                 meta.cancel = CancelRequest(self._clock(), by)
                 await self.announce(ref.conversation, cancel_notice(ref.gen, meta.cancel))
             self._publish(ref)
-        return Claim(not meta.ended, meta.attempt, meta.seq, meta.state, meta.cancel)
+        return Claim(not meta.ended, meta.attempt, meta.seq, meta.state, meta.cancel, meta.attempt > 0)
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
         self._logs.pop(conversation, None)

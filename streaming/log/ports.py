@@ -100,6 +100,7 @@ class Claim:
     seq: int
     state: State
     cancel: CancelRequest | None
+    was_known: bool  # The log knew an earlier attempt; of one that it did not know it may have lost anything.
 
 
 @dataclass(frozen=True, slots=True)

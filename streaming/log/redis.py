@@ -172,8 +172,8 @@ def _appended_of(answer: Any) -> Appended | LogError:
 
 
 def _claim_of(answer: Any) -> Claim:
-    granted, attempt, seq, state, cancel_at, cancel_by = answer
-    return Claim(bool(granted), attempt, seq, State(_text(state)), _cancel_of(cancel_at, cancel_by))
+    granted, attempt, seq, state, cancel_at, cancel_by, was_known = answer
+    return Claim(bool(granted), attempt, seq, State(_text(state)), _cancel_of(cancel_at, cancel_by), bool(was_known))
 
 
 def _cancel_of(at: int, by: bytes) -> CancelRequest | None:

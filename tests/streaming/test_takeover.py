@@ -160,6 +160,17 @@ async def test_a_vanished_log_without_its_driver_ends_as_lost_and_calls_nobody(p
     assert process.upstream.calls == []
 
 
+async def test_a_driver_that_died_before_its_first_word_is_told_as_that(process: Process, clock: Clock) -> None:
+    """Its log knows it, so nothing was lost."""
+    one = process.store.add(job(state=State.RUNNING, attempt=1))
+    await process.log.claim(one.ref, 0)
+    clock.offset += LEASE_MS
+    await process.runtime.drive(one.ref.gen)
+    snapshot = await process.snapshot(one.ref)
+    assert (snapshot.state, snapshot.error["code"]) == (State.INTERRUPTED, "driver_lost")  # type: ignore[index]
+    assert process.upstream.calls == []
+
+
 async def test_a_driver_whose_generation_was_removed_stops_and_writes_nothing(process: Process) -> None:
     process.upstream.script = (Opened(), TextChunk("a"))
     one, driving = process.start()
