@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Coroutine, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -109,20 +110,20 @@ async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int,
         await person.arrive()
     heard = [Heard() for _ in people]
     follow = "follow_sse" if arguments.transport == "sse" else "follow_ws"
-    idle, redis_bytes = resident_kb(pids), RedisBytes(folder)
+    idle, redis_bytes = resident_kb(pids), RedisBytes(folder, people[0].conversation)
     following = [asyncio.create_task(getattr(p, follow)(h)) for p, h in zip(people, heard, strict=True)]
     await asyncio.sleep(1)
     connected = resident_kb(pids)
     middle = asyncio.create_task(while_all_stream(heard, arguments.tokens, pids))
     before, start = cpu_seconds(pids), time.monotonic()
     await asyncio.gather(*spread((person.ask("stub") for person in people), arguments.within / len(people)))
-    result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes.kept(heard)}
+    result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes.held(heard)}
     await asyncio.gather(*following)
     whole = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
     result = whole | result
     result["kb_per_idle_follower"] = round((connected["web"] - idle["web"]) / len(people), 1)
     result["kb_per_stream"] = {k: round((v - idle[k]) / len(people), 1) for k, v in resident_kb(pids).items()}
-    result["redis_ended"] = redis_bytes.kept(heard)
+    result["redis_ended"] = redis_bytes.held(heard)
     for person in people:
         await person.leave()
     return result
@@ -151,25 +152,34 @@ async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]
 
 class RedisBytes:
     """
-    What Redis keeps for each byte of all answers so far: the logs, the snapshots beside them, and all.
+    What Redis holds for each byte of the answers so far: the `data` that was written to one conversation's keys, and the
+    `memory` that all take by Redis's own account.
 
-    All its data by its own account, since what MEMORY USAGE says of a stream is an estimate, a fifth too high here.
+    What MEMORY USAGE says of a stream is an estimate, a fifth too high here.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, conversation: str) -> None:
         self._client: Any = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
+        self._conversation = conversation
         self._before = self._used()
 
-    def kept(self, heard: list[Heard]) -> dict[str, float]:
+    def held(self, heard: list[Heard]) -> dict[str, float]:
+        """`heard` begins with what the conversation's reader heard."""
+        memory = self._used() - self._before
+        data = sum(map(self._data, self._client.scan_iter(f"ss:{{{self._conversation}}}*")))
         answers = sum(one.heard_bytes for one in heard)
-        snapshots = sum(
-            self._client.memory_usage(key)
-            for key in self._client.scan_iter("ss:*")
-            if not key.endswith((b":log", b"wake"))
-        )
-        everything = self._used() - self._before
-        sizes = {"log": everything - snapshots, "snapshots": snapshots, "all": everything}
-        return {name: round(size / answers, 2) for name, size in sizes.items()}
+        return {"data": round(data / heard[0].heard_bytes, 2), "memory": round(memory / answers, 2)}
+
+    def _data(self, key: bytes) -> int:
+        match self._client.type(key):
+            case b"stream":
+                return sum(len(part) for _, fields in self._client.xrange(key) for part in chain(*fields.items()))
+            case b"string":
+                return int(self._client.strlen(key))
+            case b"list":
+                return sum(map(len, self._client.lrange(key, 0, -1)))
+            case _:
+                return sum(map(len, self._client.hvals(key)))
 
     def _used(self) -> int:
         return int(self._client.info("memory")["used_memory_dataset"])
