@@ -152,8 +152,8 @@ async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]
 
 class RedisBytes:
     """
-    What Redis holds for each byte of the answers so far: the `data` that was written to one conversation's keys, and the
-    `memory` that all take by Redis's own account.
+    What Redis holds for each byte of the answers so far: the `data` in one conversation's keys, and the `memory` that
+    all take by Redis's own account.
 
     What MEMORY USAGE says of a stream is an estimate, a fifth too high here.
     """
