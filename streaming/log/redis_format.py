@@ -3,7 +3,7 @@
 An entry is {"<number> <attempt> <kind>": payload, "s": "<seq>" or of a block view "<seq> <index>"}. What changes
 from token to token is a number of its own, and the other name is that of most entries near it: a stream keeps
 both in a few bytes. A block view that is not small is compressed: HTML is most of what a log keeps, and shrinks to
-a quarter or less.
+a half or less.
 """
 
 from __future__ import annotations
