@@ -26,9 +26,10 @@ def conversations_of(owner: Owner) -> list[Conversation]:
     return list(Conversation.objects.filter(owner.owns()).only("id", "title", "created_at", "updated_at"))
 
 
-def conversation_of(owner: Owner, conversation: uuid.UUID) -> Conversation:
+def conversation_of(owner: Owner, conversation: uuid.UUID, *, lock: bool = False) -> Conversation:
+    rows = Conversation.objects.select_for_update() if lock else Conversation.objects.all()
     try:
-        return Conversation.objects.get(owner.owns(), pk=conversation)
+        return rows.get(owner.owns(), pk=conversation)
     except Conversation.DoesNotExist as exc:
         raise not_found() from exc
 
@@ -70,11 +71,9 @@ def delete(owner: Owner, conversation: uuid.UUID) -> list[Ref]:
     """Delete all of it. Gives the generations of which the log may still hold something."""
     recent = now() - timedelta(milliseconds=2 * RETENTION_MS)
     with transaction.atomic():
-        found = Conversation.objects.select_for_update().filter(owner.owns(), pk=conversation).first()
-        if found is None:
-            raise not_found()
+        found = conversation_of(owner, conversation, lock=True)
         # Held, so that nothing is asked, begun or ended meanwhile: what is found here is all that there is.
-        rows = found.generations.select_for_update().only("conversation_id", "number", "state", "ended_at")
+        rows = found.generations.select_for_update().only("conversation_id", "number", "ended_at")
         refs = [row.ref for row in rows if row.ended_at is None or row.ended_at >= recent]
         found.delete()
     return refs
