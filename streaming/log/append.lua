@@ -1,7 +1,8 @@
 -- Append the batches of one process and keep their snapshots, renew the leases and report cancel requests: atomically,
 -- and each batch as if it stood alone. After the end no snapshot is kept: by then the database has the answer.
 --
--- KEYS  1 wake, then for each batch: 1 log  2 meta  3 text  4 reasoning  5 facts  6 blocks
+-- KEYS  1 wake, then for each batch its generation's meta. The log and the generation's other keys are named after it and
+--       have its hash tag, so they are not sent: with each token their names would be most of what Redis receives.
 -- ARGV  1 lease_ms  2 retention_ms, then for each batch "attempt held state restore terminal entries": `held` is the seq
 --       the log must hold before, `state` the one after, restore and terminal are 0 or 1; then for each of its entries
 --       its name "number attempt kind", its place "seq" or for a block "seq index", and its payload. (One argument
@@ -16,17 +17,24 @@ local lease_ms, retention_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
+-- A log's expiry is moved when it is this much too early: moved with each token it would be a fifth of what the
+-- append-only file grows by.
+local EXPIRY_SLACK_MS = 60000
+
 local has_written = false
 
 local function is_whole(known, command, key)
   return tonumber(known) == redis.call(command, key)
 end
 
-local function append(log, meta, text, reasoning, facts, blocks, first, last)
+local function append(meta, first, last)
+  local own = string.sub(meta, 1, -5)
+  local log, text, reasoning = string.match(meta, "^.*}:") .. "log", own .. "text", own .. "reasoning"
+  local facts, blocks = own .. "facts", own .. "blocks"
   local attempt, held, state, restore, terminal = string.match(ARGV[first], "^(%d+) (%d+) ([%l_]+) (%d) (%d)")
   attempt, held = tonumber(attempt), tonumber(held)
   local known = redis.call("HMGET", meta, "attempt", "seq", "ended", "cancel_at", "cancel_by",
-    "text", "reasoning", "facts", "blocks")
+    "text", "reasoning", "facts", "blocks", "state")
   local stored_attempt, seq, ended, is_new = tonumber(known[1] or 0), tonumber(known[2] or 0), known[3], not known[6]
 
   if stored_attempt > attempt then return { 1, seq, "", 0, "" } end
@@ -77,11 +85,26 @@ local function append(log, meta, text, reasoning, facts, blocks, first, last)
     end
   end
 
-  redis.call("HSET", meta, "attempt", attempt, "seq", seq, "state", state, "lease", now + lease_ms, "cursor", cursor,
-    "text", texts, "reasoning", reasonings, "facts", items, "blocks", views)
-  redis.call("PEXPIRE", log, retention_ms)
+  -- Only what changed is written: all of it would be half of what the append-only file grows by.
+  local changed = { "lease", now + lease_ms }
+  local function change(field, old, new)
+    if old ~= tostring(new) then
+      changed[#changed + 1], changed[#changed + 2] = field, new
+    end
+  end
+  change("attempt", known[1], attempt)
+  change("seq", known[2], seq)
+  change("state", known[10], state)
+  change("text", known[6], texts)
+  change("reasoning", known[7], reasonings)
+  change("facts", known[8], items)
+  change("blocks", known[9], views)
+  redis.call("HSET", meta, unpack(changed))
+  if terminal == "1" or redis.call("PTTL", log) < retention_ms - EXPIRY_SLACK_MS then
+    redis.call("PEXPIRE", log, retention_ms)
+  end
   if terminal == "1" then
-    redis.call("HSET", meta, "ended", 1)
+    redis.call("HSET", meta, "ended", 1, "cursor", cursor)
     redis.call("PEXPIRE", meta, retention_ms)
     redis.call("UNLINK", text, reasoning, facts, blocks)
     redis.call("XTRIM", log, "MINID", "~", now - retention_ms)
@@ -90,9 +113,9 @@ local function append(log, meta, text, reasoning, facts, blocks, first, last)
 end
 
 local answers, first = {}, 3
-for k = 2, #KEYS, 6 do
+for k = 2, #KEYS do
   local last = first + 3 * tonumber(string.match(ARGV[first], "%d+$"))
-  local ok, answer = pcall(append, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5], first, last)
+  local ok, answer = pcall(append, KEYS[k], first, last)
   answers[#answers + 1] = ok and answer or { 3, type(answer) == "table" and answer.err or tostring(answer), "", 0, "" }
   first = last + 1
 end

@@ -30,12 +30,11 @@ from streaming.log.redis_format import (
     NOTICE,
     WAKE,
     append_args,
-    append_keys,
     gone_key,
-    key,
     keys_of,
     log_key,
     logged_of,
+    meta_key,
     view_of,
 )
 from streaming.log.redis_tail import RedisTail
@@ -66,21 +65,21 @@ class RedisLog:
 
     async def claim(self, ref: Ref, known_attempt: int) -> Claim:
         async with within():
-            answer = await self._claim.run(self._client, [key(ref, "meta")], [known_attempt, LEASE_MS, UNFINISHED_MS])
+            answer = await self._claim.run(self._client, [meta_key(ref)], [known_attempt, LEASE_MS, UNFINISHED_MS])
         return _claim_of(answer)
 
     async def append(self, batches: Sequence[Batch]) -> list[Appended | LogError]:
         answers: list[Any] = []
         async with within():
             for some in _together(batches):
-                keys = [WAKE, *(name for batch in some for name in append_keys(batch.ref))]
+                keys = [WAKE, *(meta_key(batch.ref) for batch in some)]
                 answers += await self._append.run(self._client, keys, append_args(some))
         return [_appended_of(answer) for answer in answers]
 
     async def cancel(self, ref: Ref, by: str) -> Claim:
         async with within():
             args = [by, UNFINISHED_MS, CANCEL_CHANNEL, ref.gen, RETENTION_MS]
-            answer = await self._cancel.run(self._client, [key(ref, "meta"), log_key(ref.conversation), WAKE], args)
+            answer = await self._cancel.run(self._client, [meta_key(ref), log_key(ref.conversation), WAKE], args)
         return _claim_of(answer)
 
     async def remove(self, conversation: str, refs: Sequence[Ref]) -> None:
@@ -106,7 +105,7 @@ class RedisLog:
             pipe = self._client.pipeline(transaction=False)
             pipe.time()
             for ref in refs:
-                pipe.hmget(key(ref, "meta"), "state", "attempt", "lease")
+                pipe.hmget(meta_key(ref), "state", "attempt", "lease")
             (seconds, micros), *rows = await pipe.execute()
         now = seconds * 1000 + micros // 1000
         return [_lease_of(row, now) for row in rows]

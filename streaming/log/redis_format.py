@@ -45,7 +45,13 @@ def keys_of(conversation: str, refs: Sequence[Ref]) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
+def meta_key(ref: Ref) -> str:
+    """Name the one key that append.lua is given of a generation: it names the others after it."""
+    return key(ref, "meta")
+
+
 def append_keys(ref: Ref) -> tuple[str, ...]:
+    """Name all keys that an append may write: the log, then the generation's own."""
     return log_key(ref.conversation), *(key(ref, part) for part in ("meta", "text", "reasoning", "facts", "blocks"))
 
 

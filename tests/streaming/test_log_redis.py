@@ -96,6 +96,32 @@ async def test_scripts_forgotten_by_the_server_are_loaded_again(redis_url: str) 
     await log.close()
 
 
+async def moved(log: RedisLog) -> dict[str, int]:
+    """Give the bytes that Redis has received so far, and those that its append-only file has."""
+    info = await log._client.info("everything")
+    return {"received": info["total_net_input_bytes"], "appended": info["aof_current_size"]}
+
+
+async def test_the_bytes_of_a_token_that_is_written_alone_are_bounded(redis_log: RedisLog) -> None:
+    """Three tokens go together at 100 a second (appender.py): 200 and 250 bytes for each, with what readers ask."""
+    await redis_log._client.config_set("appendonly", "yes")
+    try:
+        while (await redis_log._client.info("persistence"))["aof_rewrite_in_progress"]:
+            await asyncio.sleep(0.01)
+        writer = await claimed(redis_log, new_ref())
+        await write(redis_log, writer.batch(START, *texts("first ")))
+        before, idle = await moved(redis_log), await moved(redis_log)
+        for _ in range(100):
+            await write(redis_log, writer.batch(*texts("token ")))
+        after = await moved(redis_log)
+    finally:
+        await redis_log._client.config_set("appendonly", "no")
+    # Asking costs some bytes too.
+    received = (after["received"] - idle["received"] - (idle["received"] - before["received"])) / 100
+    assert received < 250
+    assert (after["appended"] - idle["appended"]) / 100 < 480
+
+
 async def test_what_ended_goes_after_its_retention(redis_url: str) -> None:
     log = RedisLog.connect(redis_url)
     ref = new_ref()
