@@ -272,9 +272,11 @@ class Driver:
         self._render()
 
     def _content(self, body: Body) -> None:
-        self._begun = True
+        # The first is what a person waits for; the others have a round in common.
+        is_first, self._begun = not self._begun, True
         self._timings.content()
-        self._record(body)
+        self._journal.record(body)
+        self._appender.write(self._journal, now=is_first)
 
     def _record(self, body: Body) -> None:
         self._journal.record(body)

@@ -55,6 +55,17 @@ async def test_a_lone_generation_is_written_token_by_token(log: MemoryLog, appen
     assert deltas(log, journal) == ["a", "b", "c"]
 
 
+async def test_alone_a_generation_may_wait_longer_than_among_others_but_never_for_long(appender: Appender) -> None:
+    distances = []
+    for _ in range(1000):
+        appender.open(Journal(new_ref(), 1), lambda: None)
+        distances.append(appender._distance())
+    alone, hundred, thousand = distances[0], distances[99], distances[999]
+    assert 0.025 <= alone < 0.03  # Three tokens of 100 a second go together; half of it is the median wait.
+    assert hundred < 0.018
+    assert max(distances) == thousand == PACE_MAX_S
+
+
 async def test_beside_many_others_neighbouring_tokens_are_joined(log: MemoryLog, appender: Appender) -> None:
     journal = await opened(log, appender)
     for _ in range(int((PACE_MAX_S / PACE_OF_ONE_S) ** 2)):

@@ -67,6 +67,17 @@ async def test_blocks_show_the_whole_text_at_the_end(process: Process) -> None:
     assert process.store.outcomes[one.ref.gen].snapshot.blocks == shown.blocks
 
 
+async def test_the_first_token_does_not_wait_for_the_next_round(process: Process) -> None:
+    one, driving = process.start()
+    await process.upstream.called.wait()
+    process.runtime._appender._round_at += 3600  # The next one is an hour away.
+    (call,) = process.upstream.calls
+    call.text("Hello")
+    await until(lambda: process.log._metas[one.ref].text == "Hello")  # type: ignore[attr-defined]
+    call.say(FinishChunk("stop"))
+    await driving
+
+
 async def test_every_kind_of_chunk_becomes_its_event(process: Process) -> None:
     process.upstream.script = (
         Opened(), ReasoningChunk("hm"), ToolChunk("c1", '{"a"', "look"), ToolCompleteChunk("c1", "look", '{"a":1}'),
