@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[2]
 # What stands in a process's command line, and what the process is.
@@ -45,6 +46,7 @@ def free_port() -> int:
 def running(
     *command: str, ready: str = "", environ: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command, from when `ready`, a http:// or tcp:// address, answers. A command that ends before ends this."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **(environ or {})}, stdout=log, stderr=log)
         try:
@@ -61,11 +63,20 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
         if process.poll() is not None:
             break
         with contextlib.suppress(OSError):
-            urllib.request.urlopen(url, timeout=5).close()
+            _reach(url)
             return
         time.sleep(0.05)
     log.seek(0)
     sys.exit(f"{url} did not answer:\n{log.read().decode()[-4000:]}")
+
+
+def _reach(url: str) -> None:
+    """Get a http:// address, or only connect to a tcp:// one."""
+    parts = urlsplit(url)
+    if parts.scheme == "tcp":
+        socket.create_connection((parts.hostname, parts.port), timeout=5).close()
+    else:
+        urllib.request.urlopen(url, timeout=5).close()
 
 
 def family(pid: int) -> dict[int, str]:

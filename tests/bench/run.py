@@ -5,8 +5,9 @@ What full durability costs, beside the floor of the same run.
 
 prints one JSON line for the floor (a bare proxy that keeps nothing) and one for the product: CPU for
 each token of all processes together, over the whole run (each stream's question, start and end
-included) and while all only stream; added latency; memory for each stream; Redis bytes for each byte of
-the answers, shortly before their end and after it. Not part of the test suite: a time measured on a
+included) and while all only stream; added latency; memory for each stream; the bytes that Redis receives
+and appends to its file for each token, and those it holds for each byte of the answers, shortly before
+their end and after it. Not part of the test suite: a time measured on a
 busy machine proves nothing.
 """
 
@@ -14,20 +15,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
-import socket
 import sys
 import tempfile
 import time
 from collections.abc import Coroutine, Iterable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import redis
-
 from tests.bench.clients import Heard, Person, floor_client, summary
 from tests.bench.processes import catalogue, cpu_seconds, family, free_port, resident_kb, running
+from tests.bench.redis_bytes import RedisBytes
 
 
 def main() -> None:
@@ -54,7 +53,11 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--transport", choices=["sse", "ws"], default="sse")
     parser.add_argument("--floor", nargs="*", default=["daphne"], choices=["daphne", "uvicorn"], help="empty for none")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    missing = [server for server in arguments.floor if importlib.util.find_spec(server) is None]
+    if missing:
+        parser.error(f"not installed: {', '.join(missing)}. The packages of requirements-test.txt are needed.")
+    return arguments
 
 
 def measure_floor(arguments: argparse.Namespace, upstream: int, server: str) -> dict[str, Any]:
@@ -64,19 +67,9 @@ def measure_floor(arguments: argparse.Namespace, upstream: int, server: str) -> 
         "daphne": ["daphne", "-b", "127.0.0.1", "-p", str(port), "-v", "0", "tests.bench.floor:app"],
         "uvicorn": ["uvicorn", "--port", str(port), "--log-level", "error", "tests.bench.floor:app"],
     }[server]
-    with running(sys.executable, "-m", *command, environ=environ) as process:
-        wait_for_port(port)
+    ready = f"tcp://127.0.0.1:{port}"
+    with running(sys.executable, "-m", *command, environ=environ, ready=ready) as process:
         return asyncio.run(load_floor(arguments, port, family(process.pid), f"floor_{server}"))
-
-
-def wait_for_port(port: int) -> None:
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
 
 
 async def load_floor(arguments: argparse.Namespace, port: int, pids: dict[int, str], name: str) -> dict[str, Any]:
@@ -119,10 +112,12 @@ async def load_product(arguments: argparse.Namespace, port: int, pids: dict[int,
     await asyncio.gather(*spread((person.ask("stub") for person in people), arguments.within / len(people)))
     result = {"streaming_us_per_token": await middle, "redis_running": redis_bytes.held(heard)}
     await asyncio.gather(*following)
+    redis_per_token = redis_bytes.for_each_token(sum(one.next_token for one in heard))
     whole = with_costs(summary(arguments.transport, heard), before, cpu_seconds(pids), time.monotonic() - start)
     result = whole | result
     result["kb_per_idle_follower"] = round((connected["web"] - idle["web"]) / len(people), 1)
     result["kb_per_stream"] = {k: round((v - idle[k]) / len(people), 1) for k, v in resident_kb(pids).items()}
+    result["redis_per_token"] = redis_per_token
     result["redis_ended"] = redis_bytes.held(heard)
     for person in people:
         await person.leave()
@@ -148,41 +143,6 @@ async def while_all_stream(heard: list[Heard], tokens: int, pids: dict[int, str]
         await asyncio.sleep(0.01)
     count = sum(one.next_token for one in heard) - first
     return round((sum(cpu_seconds(pids).values()) - sum(before.values())) * 1e6 / max(1, count), 1)
-
-
-class RedisBytes:
-    """
-    What Redis holds for each byte of the answers so far: the `data` in one conversation's keys, and the `memory` that
-    all take by Redis's own account.
-
-    What MEMORY USAGE says of a stream is an estimate, a fifth too high here.
-    """
-
-    def __init__(self, folder: str, conversation: str) -> None:
-        self._client: Any = redis.Redis(unix_socket_path=str(next(Path(folder).rglob("*.sock"))))
-        self._conversation = conversation
-        self._before = self._used()
-
-    def held(self, heard: list[Heard]) -> dict[str, float]:
-        """`heard` begins with what the conversation's reader heard."""
-        memory = self._used() - self._before
-        data = sum(map(self._data, self._client.scan_iter(f"ss:{{{self._conversation}}}*")))
-        answers = sum(one.heard_bytes for one in heard)
-        return {"data": round(data / heard[0].heard_bytes, 2), "memory": round(memory / answers, 2)}
-
-    def _data(self, key: bytes) -> int:
-        match self._client.type(key):
-            case b"stream":
-                return sum(len(part) for _, fields in self._client.xrange(key) for part in chain(*fields.items()))
-            case b"string":
-                return int(self._client.strlen(key))
-            case b"list":
-                return sum(map(len, self._client.lrange(key, 0, -1)))
-            case _:
-                return sum(map(len, self._client.hvals(key)))
-
-    def _used(self) -> int:
-        return int(self._client.info("memory")["used_memory_dataset"])
 
 
 def with_costs(
