@@ -11,6 +11,13 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import settings
+
+# A newcomer's first run must say what everyone's says: examples are derived from the test, not from chance. New ones
+# are looked for by `pytest --hypothesis-profile deep`, which hypothesis's own plugin loads after this file.
+settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+settings.register_profile("deep", max_examples=20_000, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
 
 # No test asks providers or this machine's ports for models, whatever keys the environment holds.
 os.environ["SIDESTREAM_DISCOVER"] = "0"
