@@ -31,7 +31,7 @@ from streaming.events import (
     ToolDelta,
     Usage,
 )
-from streaming.log.redis import append_keys
+from streaming.log.redis_format import append_keys
 from streaming.store import Outcome
 from tests.chatapp.conftest import say
 from tests.chatapp.making import a_whole_answer, outcome_of

@@ -11,7 +11,7 @@ from chatapp.wiring import web
 from streaming import takeover
 from streaming.events import Start, TextDelta
 from streaming.log.ports import Ref
-from streaming.log.redis import append_keys
+from streaming.log.redis_format import append_keys
 from tests.chatapp.conftest import say
 from tests.chatapp.people import Person
 

@@ -69,7 +69,7 @@ def payloads() -> Iterator[Payload]:
     for path in _files():
         data = _read(path)
         if isinstance(data, dict):
-            yield from (Payload(path.name, item["id"], item["payload"]) for item in data["items"])
+            yield from (Payload(path.name, item["id"], item.get("payload") or item["text"]) for item in data["items"])
     yield from (Payload(example.file, example.id, example.markdown) for example in examples())
 
 

@@ -12,7 +12,7 @@ import pytest
 from chatapp.dispatch import QUEUE
 from streaming.lifecycle import State
 from streaming.log.ports import Ref
-from streaming.log.redis import append_keys
+from streaming.log.redis_format import append_keys
 from tests.torture import faults
 from tests.torture.database import states_of
 from tests.torture.measured import calls_for

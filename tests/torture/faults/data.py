@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError
 from chatapp.dispatch import QUEUE, TASK
 from chatapp.redisurl import broker_url
 from streaming.log.ports import Ref
-from streaming.log.redis import append_keys
+from streaming.log.redis_format import append_keys
 from tests.torture.evidence import Lost
 from tests.torture.faults.caught import Caught
 from tests.torture.hurts import How, Place, now_ms
