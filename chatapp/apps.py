@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.apps import AppConfig
+from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
+
+logger = logging.getLogger(__name__)
 
 
 class ChatappConfig(AppConfig):
@@ -13,6 +18,10 @@ class ChatappConfig(AppConfig):
     def ready(self) -> None:
         # Importing connects the login signal.
         from chatapp import adoption  # noqa: F401, PLC0415
+
+        logging.captureWarnings(True)
+        if settings.STATE_WAS_OPEN:
+            logger.warning("Other users could read what is in %s. From now on only its owner can.", settings.VAR)
 
 
 class OperatorConfig(AdminConfig):

@@ -8,16 +8,36 @@ sentence that names the variable, never replaced by a default.
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
+from chatapp.unseen import UNSEEN
+
 Network: TypeAlias = IPv4Network | IPv6Network
 
-_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+# Each variable that holds a path.
+PATHS: Final = (
+    "SIDESTREAM_VAR",
+    "MODELS_FILE",
+    "SIDESTREAM_STATIC_ROOT",
+    "SIDESTREAM_SECRET_KEY_FILE",
+    "SIDESTREAM_METRICS_TOKEN_FILE",
+)
+_WORDS: Final = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 
 
 def read_str(name: str, default: str = "", *, environ: Mapping[str, str] = os.environ) -> str:
@@ -95,9 +115,49 @@ def read_networks(name: str, default: Sequence[str], *, environ: Mapping[str, st
         raise ImproperlyConfigured(f"{name} must name addresses or networks: {exc}.") from exc
 
 
+def read_choice(name: str, default: str, choices: Sequence[str], *, environ: Mapping[str, str] = os.environ) -> str:
+    """
+    Read one of some words, in any case; give it as it stands in `choices`.
+
+    Raises:
+        ImproperlyConfigured: it is none of them.
+    """
+    word = read_str(name, default, environ=environ)
+    if word.upper() not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {word!r}.")
+    return word.upper()
+
+
 def read_path(name: str, default: Path, *, environ: Mapping[str, str] = os.environ) -> Path:
-    """Read a path and make it absolute, since the processes that read it may stand in different folders."""
-    return Path(read_str(name, str(default), environ=environ)).expanduser().absolute()
+    """Read a path as `optional_path` does."""
+    return optional_path(name, environ=environ) or default
+
+
+def optional_path(name: str, *, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """
+    Read a path, letter by letter, and make it absolute: the processes that read it may stand in different folders.
+
+    Raises:
+        ImproperlyConfigured: it ends with a line end; or the home folder or the working folder that it is relative
+            to is not known.
+    """
+    text = environ.get(name, "")
+    if not text.strip():
+        return None
+    if text[-1] in "\r\n":
+        raise ImproperlyConfigured(f"{name} ends with a line end (U+{ord(text[-1]):04X}). Remove it.")
+    try:
+        return Path(text).expanduser().absolute()
+    except (RuntimeError, OSError) as exc:
+        raise ImproperlyConfigured(
+            f"{name} must be an absolute path here, since no folder is known before it."
+        ) from exc
+
+
+def with_absolute_paths(environ: Mapping[str, str]) -> dict[str, str]:
+    """Write paths as they are read here, for processes that stand in another folder."""
+    paths = {name: optional_path(name, environ=environ) for name in PATHS}
+    return {**environ, **{name: str(path) for name, path in paths.items() if path}}
 
 
 def read_secret(name: str, default: str = "", *, environ: Mapping[str, str] = os.environ) -> str:
@@ -105,21 +165,48 @@ def read_secret(name: str, default: str = "", *, environ: Mapping[str, str] = os
     Read a secret from the variable, or from the file that NAME_FILE names (without its last line end).
 
     Raises:
-        ImproperlyConfigured: both are set, or the file cannot be read or is empty. The message never
-            holds the secret.
+        ImproperlyConfigured: both are set; the file cannot be read or is empty; or the secret holds a character
+            that nobody sees. The message never holds the secret.
     """
-    value, path = read_str(name, environ=environ), read_str(f"{name}_FILE", environ=environ)
+    value, path = read_str(name, environ=environ), optional_path(f"{name}_FILE", environ=environ)
     if value and path:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE, not both.")
-    return _secret_from(Path(path), f"{name}_FILE") if path else value or default
-
-
-def _secret_from(path: Path, name: str) -> str:
+    if path is None:
+        return check_seen(value, name) or default
     try:
-        value = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8"
-        raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {reason}.") from exc
+        return secret_in(path, f"{name}_FILE names")
+    except OSError as exc:
+        raise ImproperlyConfigured(f"{name}_FILE names {path}, which cannot be read: {exc.strerror}.") from exc
+
+
+def secret_in(path: Path, who: str) -> str:
+    """
+    Read the secret in a file; a byte order mark and white space around it are no part of it.
+
+    Raises:
+        OSError: the file cannot be read.
+        ImproperlyConfigured: see read_secret. The message begins with `who` and the path.
+    """
+    try:
+        value = path.read_text(encoding="utf-8-sig").strip()
+    except UnicodeDecodeError as exc:
+        raise ImproperlyConfigured(f"{who} {path}, which cannot be read: it is not UTF-8.") from exc
     if not value:
-        raise ImproperlyConfigured(f"{name} names {path}, which is empty.")
+        raise ImproperlyConfigured(f"{who} {path}, which is empty.")
+    return check_seen(value, f"{who} {path}, whose text")
+
+
+def check_seen(value: str, what: str) -> str:
+    """
+    Give the value back if every character of it can be seen.
+
+    Raises:
+        ImproperlyConfigured: one cannot; the message says which one and where, and nothing else of the value.
+    """
+    found = UNSEEN.search(value)
+    if found:
+        named = f"U+{ord(found.group()):04X}, {unicodedata.name(found.group(), 'a control character')}"
+        raise ImproperlyConfigured(
+            f"{what} holds a character that cannot be seen, at place {found.start() + 1}: {named}. Remove it."
+        )
     return value

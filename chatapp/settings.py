@@ -6,29 +6,46 @@ README.md, section Configuration, lists the variables.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from csp.constants import NONCE, NONE, SELF, STRICT_DYNAMIC
 
-from chatapp.env import read_bool, read_int, read_list, read_networks, read_path, read_secret, read_str
-from chatapp.redisurl import broker_url, client_url
+from chatapp.addresses import check_host, check_origin
+from chatapp.databaseurl import of_file, of_url
+from chatapp.env import (
+    check_seen,
+    optional_path,
+    read_bool,
+    read_choice,
+    read_int,
+    read_list,
+    read_networks,
+    read_path,
+    read_secret,
+    read_str,
+)
+from chatapp.redisurl import broker_url, check_redis_url, client_url
 from chatapp.secretkey import kept_key
+from chatapp.statefolder import keep_to_owner
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR = read_path("SIDESTREAM_VAR", BASE_DIR / "var")
+# Before anything is written; the application tells it once it can.
+STATE_WAS_OPEN = keep_to_owner(VAR)
 
 # Trust
 
 SECRET_KEY = read_secret("SIDESTREAM_SECRET_KEY") or kept_key(VAR / "secret_key")
-SECRET_KEY_FALLBACKS = read_list("SIDESTREAM_SECRET_KEY_FALLBACKS")
+SECRET_KEY_FALLBACKS = [
+    check_seen(key, "SIDESTREAM_SECRET_KEY_FALLBACKS") for key in read_list("SIDESTREAM_SECRET_KEY_FALLBACKS")
+]
 DEBUG = read_bool("SIDESTREAM_DEBUG")
-ALLOWED_HOSTS = read_list("SIDESTREAM_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+ALLOWED_HOSTS = [
+    check_host("SIDESTREAM_HOSTS", host) for host in read_list("SIDESTREAM_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+]
 # Full origins (https://chat.example.org) that may post and open sockets besides the page's own.
-SIDESTREAM_ORIGINS = read_list("SIDESTREAM_ORIGINS")
+SIDESTREAM_ORIGINS = [check_origin("SIDESTREAM_ORIGINS", origin) for origin in read_list("SIDESTREAM_ORIGINS")]
 CSRF_TRUSTED_ORIGINS = SIDESTREAM_ORIGINS
 _ONLY_HTTPS = bool(SIDESTREAM_ORIGINS) and all(origin.startswith("https:") for origin in SIDESTREAM_ORIGINS)
 HTTPS = read_bool("SIDESTREAM_HTTPS", _ONLY_HTTPS)
@@ -148,7 +165,10 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Only for those who let a web server serve the files, and run collectstatic.
-STATIC_ROOT = read_str("SIDESTREAM_STATIC_ROOT") or None
+STATIC_ROOT = optional_path("SIDESTREAM_STATIC_ROOT")
+# That server may run as another user, and these files are no secret.
+FILE_UPLOAD_PERMISSIONS = 0o644
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o755
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 60
 WHITENOISE_ALLOW_ALL_ORIGINS = False
@@ -156,30 +176,16 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Storage
 
+_DATABASE_URL = read_str("DATABASE_URL")
+_DATABASE = of_url("DATABASE_URL", _DATABASE_URL, BASE_DIR) if _DATABASE_URL else of_file(VAR / "sidestream.sqlite3")
+DATABASES = {"default": _DATABASE}
 
-def _database(url: str) -> dict[str, Any]:
-    config: dict[str, Any] = dict(dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True))
-    if config["ENGINE"] == "django.db.backends.sqlite3":
-        # A transaction that reads first and writes later fails at once when another has written in
-        # between, whatever the timeout. IMMEDIATE takes the write lock at its start and waits for it.
-        config["OPTIONS"] = {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL;",
-        }
-        # A file, since an in-memory database cannot be shared between threads without false locks.
-        config["TEST"] = {"NAME": str(Path(tempfile.gettempdir()) / f"sidestream-test-{os.getpid()}.sqlite3")}
-    return config
-
-
-DATABASES = {"default": _database(read_str("DATABASE_URL") or f"sqlite:///{VAR / 'sidestream.sqlite3'}")}
-
-REDIS_URL = client_url(read_str("REDIS_URL", "redis://127.0.0.1:6379/0"))
+REDIS_URL = client_url(check_redis_url("REDIS_URL", read_str("REDIS_URL", "redis://127.0.0.1:6379/0")))
 MODELS_FILE = read_path("MODELS_FILE", BASE_DIR / "chatapp" / "models.toml")
 
 # Generations
 
-CELERY_BROKER_URL = broker_url(read_str("SIDESTREAM_BROKER_URL", REDIS_URL))
+CELERY_BROKER_URL = broker_url(check_redis_url("SIDESTREAM_BROKER_URL", read_str("SIDESTREAM_BROKER_URL", REDIS_URL)))
 # How many generations one worker process drives at once; each waits in a thread of its own.
 WORKER_STREAMS = read_int("SIDESTREAM_WORKER_STREAMS", 100, minimum=1, maximum=10_000)
 # How long a worker that was told to stop lets its generations go on.
@@ -213,14 +219,16 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_keepalive": True, "health_check_inter
 METRICS_TOKEN = read_secret("SIDESTREAM_METRICS_TOKEN")
 METRICS_FROM = read_networks("SIDESTREAM_METRICS_FROM", [] if METRICS_TOKEN else ["127.0.0.1", "::1"])
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "formatters": {"line": {"()": "chatapp.logline.OneLine", "format": "%(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": read_str("SIDESTREAM_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": read_choice("SIDESTREAM_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
         # What a client got wrong is told to the client; only what went wrong here is logged.
         "django.request": {"level": "ERROR"},
         # httpx logs each request's address, which may hold what an operator wrote there.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from chatapp.env import read_bool, read_int, read_list, read_path, read_secret, read_str
+from chatapp.env import PATHS, read_bool, read_choice, read_int, read_list, read_path, read_secret, read_str
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:
@@ -91,3 +92,63 @@ def test_a_secret_given_twice_is_refused_without_showing_it() -> None:
     with pytest.raises(ImproperlyConfigured) as refusal:
         read_secret("NAME", environ={"NAME": "s3cret", "NAME_FILE": "/x"})
     assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", [" leading", "trailing ", "a\tb", "-rf"])
+def test_a_path_is_taken_letter_by_letter(text: str) -> None:
+    assert read_path("NAME", Path("/x"), environ={"NAME": text}) == Path.cwd() / text
+
+
+def test_a_path_with_the_line_end_of_its_file_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"NAME ends with a line end \(U\+000D\)"):
+        read_path("NAME", Path("/x"), environ={"NAME": "/data\r"})
+
+
+def test_a_home_that_nobody_knows_is_refused_by_name() -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME must be an absolute path here"):
+        read_path("NAME", Path("/x"), environ={"NAME": "~nobody-of-this-name/var"})
+
+
+def test_every_variable_that_holds_a_path_is_passed_on_as_one() -> None:
+    source = (Path(__file__).parents[2] / "chatapp" / "settings.py").read_text(encoding="utf-8")
+    paths = re.findall(r'(?:read|optional)_path\(\s*"([A-Z_]+)"', source)
+    secrets = [f"{name}_FILE" for name in re.findall(r'read_secret\(\s*"([A-Z_]+)"', source)]
+    assert sorted(PATHS) == sorted(paths + secrets)
+
+
+def test_a_word_is_read_in_any_case() -> None:
+    assert read_choice("NAME", "INFO", ["INFO", "ERROR"], environ={"NAME": "error"}) == "ERROR"
+
+
+def test_another_word_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ImproperlyConfigured, match="NAME must be one of INFO, ERROR, not 'loud'"):
+        read_choice("NAME", "INFO", ["INFO", "ERROR"], environ={"NAME": "loud"})
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbfs3cret", b"s3cret\r\n", b"\n s3cret \n\n"])
+def test_what_an_editor_puts_around_a_secret_is_no_part_of_it(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "key").write_bytes(content)
+    assert read_secret("NAME", environ={"NAME_FILE": str(tmp_path / "key")}) == "s3cret"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\xff\xfes\x00", "it is not UTF-8"),
+        ("s3\u200bcret".encode(), r"at place 3: U\+200B, ZERO WIDTH SPACE"),
+        (b"s3cret\nnext", r"at place 7: U\+000A, a control character"),
+        ("s3cret\u202e".encode(), r"at place 7: U\+202E, RIGHT-TO-LEFT OVERRIDE"),
+        (b"\xef\xbb\xbf\r\n", "which is empty"),
+    ],
+)
+def test_a_secret_that_was_copied_badly_is_refused_without_showing_it(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "key").write_bytes(content)
+    with pytest.raises(ImproperlyConfigured, match=why) as refusal:
+        read_secret("NAME", environ={"NAME_FILE": str(tmp_path / "key")})
+    assert str(refusal.value).startswith("NAME_FILE names ")
+    assert "s3" not in str(refusal.value).replace(str(tmp_path), "")
+
+
+def test_a_variable_is_looked_at_as_a_file_is() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"^NAME holds a character that cannot be seen, at place 3: U\+00AD"):
+        read_secret("NAME", environ={"NAME": "s3\u00adcret"})
