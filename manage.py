@@ -8,6 +8,7 @@ import sys
 
 NEEDED = (3, 11)
 INSTALL = "python3 -m venv .venv && .venv/bin/pip install --no-deps -r requirements.txt"
+FOLDER = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120
 OURS = ("chatapp", "streaming", "e2e")
 
 
@@ -17,13 +18,29 @@ def refuse(sentence):
     raise SystemExit(2)
 
 
+def open_standard_files():
+    """Open what was closed, or the next file to be opened takes its number, and what is printed."""
+    free = os.open(os.devnull, os.O_RDWR)
+    while free <= 2:
+        os.set_inheritable(free, True)
+        free = os.open(os.devnull, os.O_RDWR)
+    os.close(free)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def main(needed=NEEDED):
+    open_standard_files()
     if sys.version_info < needed:
         refuse(
             f"Sidestream needs Python {needed[0]}.{needed[1]} or newer, and {sys.executable} is "
             f"{sys.version_info[0]}.{sys.version_info[1]}. Make the virtual environment with a newer one."
         )
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatapp.settings")
+    # Assigned, not set as a default: what another project left in the environment means nothing here.
+    os.environ["DJANGO_SETTINGS_MODULE"] = "chatapp.settings"
+    # Python leaves it out where PYTHONSAFEPATH is set.
+    sys.path.insert(0, FOLDER)
     try:
         execute()
     except ModuleNotFoundError as exc:
@@ -55,6 +72,11 @@ def load(settings):
             f"Sidestream cannot use {exc.filename or 'its state folder'}: {exc.strerror or exc}. "
             "Set SIDESTREAM_VAR to a folder that it may write to."
         )
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        # Relative paths were read just now; libraries ask where they stand even if they need nothing there.
+        os.chdir(FOLDER)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Daphne's end without harm to anybody: its own would cut every request and connection at once."""
+"""Daphne as Sidestream wants it: its end harms nobody, and nobody's words break its log.
+
+Its own end would cut every request and connection at once.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import signal
 import sys
 from typing import Any
 
+from chatapp.inherited import heeded
 from chatapp.leaving import leaving
+from chatapp.logline import one_line, tell_uncaught
 
 logger = logging.getLogger(__name__)
 
@@ -30,13 +35,27 @@ def leave_politely() -> None:
     typeless.callWhenRunning(_Departure(typeless).await_signals)
 
 
+def log_visibly() -> None:
+    """Under Daphne's command line, bring its access log, which is no logger's, into the form of all records."""
+    if "daphne.cli" not in sys.modules:
+        return
+    from daphne import cli  # noqa: PLC0415 - importing it elsewhere would install a reactor.
+
+    class OneLineAccessLog(cli.AccessLogGenerator):  # type: ignore[misc]
+        def write_entry(self, host: str, date: Any, request: str, **more: Any) -> None:
+            super().write_entry(one_line(str(host)), date, one_line(request), **more)
+
+    cli.AccessLogGenerator = OneLineAccessLog
+    tell_uncaught()
+
+
 class _Departure:
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
         self._leaving: asyncio.Task[None] | None = None
 
     def await_signals(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in heeded((signal.SIGTERM, signal.SIGINT)):
             signal.signal(number, lambda *_: self._reactor.callFromThread(self._told))
 
     def _told(self) -> None:

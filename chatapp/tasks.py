@@ -10,6 +10,7 @@ from django.conf import settings
 from chatapp.celery import app
 from chatapp.dispatch import TASK
 from chatapp.garbage import forget_what_is_loaded
+from chatapp.logline import tell_uncaught
 from chatapp.worker import host
 
 
@@ -21,6 +22,7 @@ def generate(gen: str) -> None:
 
 @worker_init.connect
 def start(**_: Any) -> None:
+    tell_uncaught()
     host()
     forget_what_is_loaded()
 

@@ -5,7 +5,7 @@ It is a small asyncio program of our own. Process managers from the shelf were l
 everything when one process ends and knows no readiness; circus and supervisord restart, but need
 configuration files, a control port or a daemon, and wait for no health check before the next start.
 
-Bottom up: refusal, backoff, lines (pure) · console · service · child (one process) · keeper (one
-service) · supervisor (all) · probes, grounds, redis_server (what this machine offers) · stack (which
+Bottom up: refusal, backoff, lines, surroundings (pure) · console · service · child (one process) ·
+keeper (one service) · supervisor (all) · probes, grounds, redis_server (what this machine offers) · stack (which
 services Sidestream is made of).
 """

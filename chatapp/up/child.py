@@ -55,7 +55,7 @@ class Child:
                 cwd=service.folder, env=dict(service.env), pass_fds=keep_open,
                 # A group of its own: Ctrl-C reaches only `up`, which then ends all in order.
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),
+                preexec_fn=_before_command(os.getpid()),
             )  # fmt: skip
         except BaseException:
             os.close(ours)
@@ -123,21 +123,24 @@ class Child:
         os.close(self._output)
 
 
-def _die_with(parent: int) -> Callable[[], None] | None:
+def _before_command(parent: int) -> Callable[[], None]:
     """
-    Give what a new process does before it runs its command, so that it does not outlive `parent`.
+    Give what a new process does before it runs its command: it is started as a login shell would start it.
 
-    Only Linux can do this. Elsewhere the processes left behind by a `kill -9` of `up` still hold its
-    lock, so that the next `up` names them instead of starting a second set.
+    It must not outlive `parent`. Only Linux can see to this. Elsewhere the processes left behind by a `kill -9` of
+    `up` still hold its lock, so that the next `up` names them instead of starting a second set.
     """
-    if sys.platform != "linux":
-        return None
-    # Loaded here, since little is safe to do between fork and exec.
-    prctl = ctypes.CDLL(None).prctl
+    # Looked up here, since little is safe to do between fork and exec.
+    prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+    ignored = [number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN]
 
-    def set_death_signal() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # It died in between, so no signal will come.
-            os._exit(1)
+    def prepare() -> None:
+        # What `up` ignores because its own parent did is no wish of the process: SIGTERM must end it, for one.
+        for number in ignored:
+            signal.signal(number, signal.SIG_DFL)
+        if prctl:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:  # It died in between, so no signal will come.
+                os._exit(1)
 
-    return set_death_signal
+    return prepare

