@@ -33,7 +33,7 @@ def log_as_everywhere(**_: Any) -> None:
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
 
 
-class KeepIgnored(bootsteps.StartStopStep):  # type: ignore[misc]
+class KeepIgnored(bootsteps.StartStopStep):
     """Let `nohup` and a shell's `&` mean for a worker what they mean for every program."""
 
     def start(self, parent: Any) -> None:  # noqa: ARG002
