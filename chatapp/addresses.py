@@ -1,17 +1,24 @@
-"""Hosts, origins and addresses that operators write, checked where they are read. Pure."""
+"""Hosts, origins, addresses and certificates that operators name, checked where they are read."""
 
 from __future__ import annotations
 
 import re
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from streaming.upstream.network import trust
+
 # A name, one with all below it (`.example.org`), an IPv4 address, or an IPv6 address in brackets.
 _HOST: Final = re.compile(r"\*|\.?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 _ORIGIN: Final = re.compile(r"(?P<scheme>https?)://(?P<host>[^:/]+|\*?\[[^]]+\])(?P<port>:\d{1,5})?")
 _OWN_PORT: Final = {"http": ":80", "https": ":443"}
+# The one word that SIDESTREAM_PROXY knows beside an address.
+ENVIRONMENT: Final = "environment"
 _NO_HOST: Final = "a host name such as chat.example.org, .example.org with all below it, or [::1]"
 
 
@@ -58,3 +65,46 @@ def check_http_url(name: str, url: str) -> str:
     if not callable_ or not url.isprintable() or " " in url:
         raise ImproperlyConfigured(f"{name} must be an address such as http://127.0.0.1:8080, with scheme and host.")
     return url
+
+
+def check_proxy(name: str, given: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """
+    Give the proxies, by the scheme of what is called, that the variable `name` asks for: one address for all, or
+    with the word `environment` those in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.
+
+    Raises:
+        ImproperlyConfigured: one is no address of an HTTP proxy. The message never shows it: it may hold a password.
+    """
+    if given.lower() != ENVIRONMENT:
+        return {"all": check_http_url(name, given)} if given else {}
+    lowered = {key.lower(): value.strip() for key, value in environ.items()}
+    named = {scheme: lowered.get(f"{scheme}_proxy", "") for scheme in ("http", "https", "all")}
+    return {
+        scheme: check_http_url(f"{scheme.upper()}_PROXY (by {name})", proxy if "://" in proxy else f"http://{proxy}")
+        for scheme, proxy in named.items()
+        if proxy
+    }
+
+
+def unproxied(given: str, environ: Mapping[str, str]) -> list[str]:
+    """Give the hosts of the environment's NO_PROXY, if its proxies are asked for at all."""
+    if given.lower() != ENVIRONMENT:
+        return []
+    named = environ.get("no_proxy") or environ.get("NO_PROXY", "")
+    return [part.strip() for part in named.split(",") if part.strip()]
+
+
+def check_ca_file(name: str, path: Path) -> Path:
+    """
+    Give the path back if there are certificates to be believed.
+
+    Raises:
+        ImproperlyConfigured: it cannot be read, or holds none.
+    """
+    try:
+        trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), path)
+    except ssl.SSLError as exc:
+        raise ImproperlyConfigured(f"{name} names {path}, which holds no certificate in PEM form.") from exc
+    except OSError as exc:
+        raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {exc.strerror}.") from exc
+    return path

@@ -8,6 +8,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
 
+from streaming.upstream.network import Network, choose
+
 logger = logging.getLogger(__name__)
 
 
@@ -20,6 +22,7 @@ class ChatappConfig(AppConfig):
         from chatapp import adoption  # noqa: F401, PLC0415
 
         logging.captureWarnings(True)
+        choose(Network(settings.CA_FILE, settings.PROXIES, tuple(settings.NO_PROXY)))
         if settings.STATE_WAS_OPEN:
             logger.warning("Other users could read what is in %s. From now on only its owner can.", settings.VAR)
 

@@ -14,12 +14,13 @@ from typing import Any, Final
 import httpx
 import orjson
 
+from chatapp.env import read_bool
 from chatapp.modelconfig import ModelConfig
 from chatapp.sources import SOURCES, Found, Source, active
 from streaming.errors import UpstreamError
 from streaming.upstream.faults import mask_secrets
-from streaming.upstream.http import tls_context
 from streaming.upstream.http_faults import from_httpx, from_response
+from streaming.upstream.network import chosen, client
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class Discovery:
             self._look(self._active())
 
     def _active(self) -> list[Source]:
-        if self._environ.get("SIDESTREAM_DISCOVER", "").strip().lower() in ("0", "false", "no", "off"):
+        if not read_bool("SIDESTREAM_DISCOVER", True, environ=self._environ):
             return []
         return list(active(self._sources, self._environ))
 
@@ -103,7 +104,7 @@ class Discovery:
         try:
             listed = await _fetch(source, key)
         except UpstreamError as exc:
-            exc.detail = mask_secrets(exc.detail, (key,))
+            exc.detail = mask_secrets(exc.detail, (key, *chosen().secrets()))
             self._note(source, exc)
         else:
             self.problems.pop(source.id, None)
@@ -129,14 +130,8 @@ async def _fetch(source: Source, key: str) -> Any:
     try:
         async with (
             asyncio.timeout(TOTAL_S),
-            # As for calls: no redirects, no proxies from the environment.
-            httpx.AsyncClient(
-                verify=tls_context(),
-                trust_env=False,
-                follow_redirects=False,
-                timeout=httpx.Timeout(TOTAL_S, connect=CONNECT_S[local]),
-            ) as client,
-            client.stream("GET", source.list_url, headers=headers) as response,
+            client(source.list_url, timeout=httpx.Timeout(TOTAL_S, connect=CONNECT_S[local])) as asking,
+            asking.stream("GET", source.list_url, headers=headers) as response,
         ):
             body = await _read(response)
     except TimeoutError as exc:

@@ -6,12 +6,13 @@ README.md, section Configuration, lists the variables.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from csp.constants import NONCE, NONE, SELF, STRICT_DYNAMIC
 
-from chatapp.addresses import check_host, check_origin
+from chatapp.addresses import check_ca_file, check_host, check_http_url, check_origin, check_proxy, unproxied
 from chatapp.databaseurl import of_file, of_url
 from chatapp.env import (
     check_seen,
@@ -182,6 +183,18 @@ DATABASES = {"default": _DATABASE}
 
 REDIS_URL = client_url(check_redis_url("REDIS_URL", read_str("REDIS_URL", "redis://127.0.0.1:6379/0")))
 MODELS_FILE = read_path("MODELS_FILE", BASE_DIR / "chatapp" / "models.toml")
+
+# The way to model services. The environment's proxies count only if SIDESTREAM_PROXY says so.
+
+_CA_FILE = optional_path("SIDESTREAM_CA_FILE")
+CA_FILE = check_ca_file("SIDESTREAM_CA_FILE", _CA_FILE) if _CA_FILE else None
+_PROXY = read_str("SIDESTREAM_PROXY")
+PROXIES = check_proxy("SIDESTREAM_PROXY", _PROXY, os.environ)
+NO_PROXY = read_list("SIDESTREAM_NO_PROXY") or unproxied(_PROXY, os.environ)
+# Read again by those who use them; here, so that a mistake is told at the start.
+read_bool("SIDESTREAM_DISCOVER", True)
+if LLAMACPP_URL := read_str("SIDESTREAM_LLAMACPP_URL"):
+    check_http_url("SIDESTREAM_LLAMACPP_URL", LLAMACPP_URL)
 
 # Generations
 

@@ -20,7 +20,8 @@ import httpx
 
 from streaming.errors import UpstreamError
 from streaming.upstream import responses
-from streaming.upstream.http import Deadlines, HttpCall, Limits, tls_context
+from streaming.upstream.http import Deadlines, HttpCall, Limits
+from streaming.upstream.network import client
 from streaming.upstream.ports import ChatRequest, Chunk, Opened
 from streaming.upstream.request import bearer
 
@@ -156,10 +157,10 @@ class BackgroundCall:
         try:
             async with (
                 asyncio.timeout(CANCEL_S),
-                httpx.AsyncClient(verify=tls_context(), trust_env=False, follow_redirects=False) as client,
+                client(self._url) as asking,
             ):
                 path = f"/{quote(self._dialect.response, safe='')}/cancel"
-                answer = await client.post(self._url + path, headers=dict(self._headers))
+                answer = await asking.post(self._url + path, headers=dict(self._headers))
         except (httpx.HTTPError, TimeoutError):
             return False
         return closed and answer.status_code == HTTPStatus.OK

@@ -31,6 +31,9 @@ FAULTS: Final[dict[str, Fault]] = {
     "tls_failure": Fault(
         f"No secure connection to the model service could be made. {_OPERATOR} its address and certificate."
     ),
+    "proxy_failure": Fault(
+        f"The proxy on the way to the model service does not let the call through. {_OPERATOR} SIDESTREAM_PROXY.", True
+    ),
     "connection_lost": Fault(
         "The connection to the model service broke before the answer was complete. Try again.", True
     ),

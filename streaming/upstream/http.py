@@ -1,6 +1,6 @@
 """One streamed HTTP call: connect, post, read, enforce deadlines and sizes, and close for certain.
 
-One connection for each call, over one shared TLS context: no pool in which anything could stay behind
+One connection for each call, over one shared TLS context (network.py): no pool in which anything could stay behind
 however often its users are cancelled. The price is a TLS handshake for each call.
 
 Nobody cancels a task that reads a body. To stop a call, from any task and at any moment, its socket
@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Protocol, Self, cast
@@ -26,6 +24,7 @@ from streaming.upstream.deadlines import SETTLED, Deadlines, Watchdog
 from streaming.upstream.faults import fault, mask_secrets
 from streaming.upstream.http_faults import from_httpx, from_response
 from streaming.upstream.limits import Limits, Meter
+from streaming.upstream.network import chosen
 from streaming.upstream.ports import Chunk, Opened
 from streaming.upstream.transport import Body, OneRequest
 
@@ -113,10 +112,10 @@ class HttpCall:
         self._content = content
         self._dialect = dialect
         self._meter = Meter(limits or Limits())
-        self._secrets = secrets  # Never to be seen in an error's detail.
+        self._secrets = (*secrets, *chosen().secrets())  # Never to be seen in an error's detail.
         self._watchdog = Watchdog(deadlines or Deadlines(), self._expire)
-        self._transport = OneRequest(tls_context(), self._watchdog.connected)
-        # Only the operator's address is ever called: no redirects, no proxies from the environment.
+        self._transport = OneRequest(self._watchdog.connected)
+        # Only the operator's address is ever called: no redirects, and no proxy but the operator's.
         self._client = httpx.AsyncClient(transport=self._transport, trust_env=False, follow_redirects=False)
         self._opening: asyncio.Task[httpx.Response] | None = None
         self._pieces: Body | AsyncGenerator[bytes, None] | None = None
@@ -268,12 +267,6 @@ class HttpCall:
         except (httpx.HTTPError, OSError):
             return False
         return True
-
-
-@functools.cache
-def tls_context() -> ssl.SSLContext:
-    """Read the certificate store once: it takes as long as hundreds of calls."""
-    return httpx.create_ssl_context(trust_env=False)
 
 
 async def _refuse_what_is_no_stream(response: httpx.Response) -> None:

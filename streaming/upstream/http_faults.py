@@ -19,6 +19,8 @@ _BODY_SAYS_MORE = frozenset({400, 422, 429})
 # A service that asks for a longer pause than this is not worth waiting for.
 LONGEST_RETRY_AFTER_S = 3600.0
 
+_OWN_AUTHORITY = "If an authority of your own has signed it, name the file of that authority in SIDESTREAM_CA_FILE."
+
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes) -> UpstreamError:
     """Say why a response is no stream."""
@@ -40,8 +42,12 @@ def from_httpx(exc: Exception) -> UpstreamError:
         return fault("malformed_stream", detail=detail)
     if isinstance(exc, httpx.InvalidURL | httpx.UnsupportedProtocol):
         return fault("bad_address", detail=detail)
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        return fault("tls_failure", detail=f"{detail}. {_OWN_AUTHORITY}")
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return fault("tls_failure", detail=detail)
+    if isinstance(exc, httpx.ProxyError):
+        return fault("proxy_failure", detail=detail)
     if not isinstance(exc, httpx.ConnectError):
         return fault("connection_lost", detail=detail)
     if any(isinstance(cause, socket.gaierror) for cause in causes):

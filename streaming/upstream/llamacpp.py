@@ -22,8 +22,9 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import MISSHAPEN, JsonDialect
 from streaming.upstream.faults import fault
 from streaming.upstream.framing import SseFramer
-from streaming.upstream.http import Deadlines, HttpCall, Limits, tls_context
+from streaming.upstream.http import Deadlines, HttpCall, Limits
 from streaming.upstream.http_faults import from_httpx, from_response
+from streaming.upstream.network import client
 from streaming.upstream.ports import ChatRequest, Chunk, Message
 from streaming.upstream.request import JSON_SCHEMA, Check, Fields, check_extras, take_params
 from streaming.upstream.usage import count
@@ -211,10 +212,9 @@ class LlamaCppCall:
 
 
 def _client(upstream: LlamaCppUpstream) -> httpx.AsyncClient:
-    # Only the operator's address is ever called: no redirects, no proxies from the environment.
-    return httpx.AsyncClient(
-        base_url=upstream.address, headers=upstream.headers, verify=tls_context(), trust_env=False,
-        follow_redirects=False, timeout=httpx.Timeout(None, connect=upstream.deadlines.connect_s),
+    return client(
+        upstream.address, base_url=upstream.address, headers=upstream.headers,
+        timeout=httpx.Timeout(None, connect=upstream.deadlines.connect_s),
     )  # fmt: skip
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import ssl
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import aiohttp
 import httpx
 from yarl import URL
+
+from streaming.upstream.network import chosen, tls_context
 
 # Our own watchdog sees to time.
 NO_TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
@@ -27,11 +28,10 @@ class OneRequest(httpx.AsyncBaseTransport):
     """
     Serves one request over a connection of its own.
 
-    `connected` is called when the connection stands, TLS included.
+    `connected` is called when the connection stands, a proxy's tunnel and TLS included.
     """
 
-    def __init__(self, tls: ssl.SSLContext, connected: Callable[[], None]) -> None:
-        self._tls = tls
+    def __init__(self, connected: Callable[[], None]) -> None:
         self._connected = connected
         self._sockets: list[socket.socket] = []
         self._session: aiohttp.ClientSession | None = None
@@ -42,7 +42,7 @@ class OneRequest(httpx.AsyncBaseTransport):
         trace = aiohttp.TraceConfig()
         trace.on_connection_create_end.append(self._on_connection)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._tls, force_close=True, socket_factory=self._open_socket),
+            connector=aiohttp.TCPConnector(ssl=tls_context(), force_close=True, socket_factory=self._open_socket),
             cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, timeout=NO_TIMEOUT, trace_configs=[trace],
         )  # fmt: skip
         with _errors_of_httpx():
@@ -50,7 +50,7 @@ class OneRequest(httpx.AsyncBaseTransport):
                 # Address and headers go out as they were given: a signature may stand for their exact letters.
                 request.method, URL(str(request.url), encoded=True), allow_redirects=False,
                 headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
-                data=await request.aread() or None,
+                data=await request.aread() or None, proxy=chosen().proxy_for(str(request.url)),
             )  # fmt: skip
         self.body = Body(response)
         return httpx.Response(response.status, headers=response.raw_headers, stream=self.body, request=request)
@@ -110,6 +110,8 @@ class Body(httpx.AsyncByteStream):
 def _errors_of_httpx() -> Iterator[None]:
     try:
         yield
+    except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as exc:
+        raise httpx.ProxyError(str(exc)) from exc
     except aiohttp.ClientConnectorError as exc:
         raise httpx.ConnectError(str(exc)) from exc
     except aiohttp.InvalidURL as exc:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from chatapp.addresses import check_host, check_http_url, check_origin
+from chatapp.addresses import check_ca_file, check_host, check_http_url, check_origin, check_proxy, unproxied
+from tests.streaming.upstream.authority import found
 
 
 @pytest.mark.parametrize(
@@ -61,3 +64,62 @@ def test_an_address_that_cannot_be_called_is_refused_without_showing_it(url: str
 
 def test_an_address_that_can_be_called_is_taken_as_it_is() -> None:
     assert check_http_url("NAME", "http://u:p@127.0.0.1:8080/v1") == "http://u:p@127.0.0.1:8080/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "environ", "proxies"),
+    [
+        ("", {"HTTPS_PROXY": "http://dead:1"}, {}),
+        ("http://proxy:3128", {"HTTPS_PROXY": "http://dead:1"}, {"all": "http://proxy:3128"}),
+        ("Environment", {}, {}),
+        (
+            "environment",
+            {"HTTPS_PROXY": "proxy:3128", "http_proxy": "http://u:p@other:3128", "ALL_PROXY": " "},
+            {"https": "http://proxy:3128", "http": "http://u:p@other:3128"},
+        ),
+    ],
+)
+def test_proxies_of_the_environment_count_only_if_they_are_asked_for(
+    given: str, environ: dict[str, str], proxies: dict[str, str]
+) -> None:
+    assert check_proxy("NAME", given, environ) == proxies
+
+
+@pytest.mark.parametrize(
+    ("given", "environ", "name"),
+    [
+        ("socks5://u:s3cret@proxy:1080", {}, "NAME"),
+        ("proxy:3128", {}, "NAME"),
+        ("environment", {"ALL_PROXY": "socks5://u:s3cret@proxy:1080"}, r"ALL_PROXY \(by NAME\)"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(
+    given: str, environ: dict[str, str], name: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^{name} must be an address") as refusal:
+        check_proxy("NAME", given, environ)
+    assert "s3cret" not in str(refusal.value)
+
+
+def test_exceptions_of_the_environment_come_with_its_proxies() -> None:
+    environ = {"NO_PROXY": " .example.org, 10.0.0.0/8,,"}
+    assert unproxied("environment", environ) == [".example.org", "10.0.0.0/8"]
+    assert unproxied("http://proxy:3128", environ) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "cannot be read: No such file"), ("no pem", "holds no certificate")]
+)
+def test_a_file_without_a_certificate_is_refused_by_name_and_place(
+    tmp_path: Path, content: str | None, why: str
+) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ImproperlyConfigured, match=f"^NAME names {path}, which {why}"):
+        check_ca_file("NAME", path)
+
+
+def test_a_file_with_a_certificate_is_taken(tmp_path: Path) -> None:
+    authority = found(tmp_path, "localhost").file
+    assert check_ca_file("NAME", authority) == authority

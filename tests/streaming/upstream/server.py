@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ Behaviour = Callable[[Connection], Awaitable[None]]
 @dataclass(slots=True)
 class Server:
     url: str
+    port: int = 0
     requests: list[bytes] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,7 +54,9 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(behave: Behaviour, *, reads_request: bool = True) -> AsyncIterator[Server]:
+async def serving(
+    behave: Behaviour, *, reads_request: bool = True, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Server]:
     server = Server("")
     connections: list[Any] = []
 
@@ -74,8 +78,9 @@ async def serving(behave: Behaviour, *, reads_request: bool = True) -> AsyncIter
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    server.port = listener.sockets[0].getsockname()[1]
+    server.url = f"https://localhost:{server.port}/v1" if tls else f"http://127.0.0.1:{server.port}/v1"
     try:
         yield server
     finally:
