@@ -28,12 +28,24 @@ def environment(var: Path, **more: str) -> dict[str, str]:
 
 
 class Up:
-    """A `manage.py up` under way, and what it has written so far. `wrapper` is a command that starts it."""
+    """
+    A `manage.py up` under way, and what it has written so far.
 
-    def __init__(self, env: dict[str, str], *arguments: str, wrapper: tuple[str, ...] = (), root: Path = ROOT) -> None:
+    `wrapper` is a command that starts it; `root` is the checkout; `user` the number of who runs it.
+    """
+
+    def __init__(
+        self,
+        env: dict[str, str],
+        *arguments: str,
+        wrapper: tuple[str, ...] = (),
+        root: Path = ROOT,
+        python: str = sys.executable,
+        user: int | None = None,
+    ) -> None:
         self._process = subprocess.Popen(
-            [*wrapper, sys.executable, "manage.py", "up", "--port", "0", *arguments],
-            cwd=root, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [*wrapper, python, "manage.py", "up", "--port", "0", *arguments],
+            cwd=root, env=env, user=user, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             # The first Ctrl-C of a terminal goes to a group; this one stands for the whole terminal.
             start_new_session=True,
         )  # fmt: skip
