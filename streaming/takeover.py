@@ -215,14 +215,17 @@ def _terminal(job: Job, claim: Claim, snapshot: Snapshot, clock: Callable[[], in
         upstream = "closed" if job.attempt == 0 and snapshot.seq == 0 else "unproven"
         timings["cancel_asked_at"] = claim.cancel.at
         return Cancelled(claim.cancel.by, upstream, max(0, clock() - claim.cancel.at), length, timings)
-    if job.state is not State.QUEUED and snapshot.seq == 0 and not claim.was_known:
-        message = "What was written of this answer was lost together with the log that held it. Ask again."
-        return Error("log_lost", message, True, False, 0, timings)
-    kept = (
-        "What had arrived is kept; ask again for a whole answer." if snapshot.seq else "Nothing had arrived; ask again."
-    )
-    message = f"The server that wrote this answer went away. {kept}"
+    message = f"The server that wrote this answer went away. {_remains(job, claim, snapshot)}"
     return Error(DRIVER_LOST, message, True, False, length, timings)
+
+
+def _remains(job: Job, claim: Claim, snapshot: Snapshot) -> str:
+    if snapshot.seq:
+        return "What had arrived is kept; ask again for a whole answer."
+    if job.state is not State.QUEUED and not claim.was_known:
+        # A driver that lives writes a log that vanished again within its lease. So both are gone.
+        return "What it had written was lost together with the log that held it; ask again."
+    return "Nothing had arrived; ask again."
 
 
 async def _write(log: Log, journal: Journal) -> None:

@@ -156,7 +156,8 @@ async def test_a_vanished_log_without_its_driver_ends_as_lost_and_calls_nobody(p
     await process.runtime._look_for_the_lost()
     await until(lambda: one.ref.gen in process.store.outcomes)
     snapshot = process.store.outcomes[one.ref.gen].snapshot
-    assert (snapshot.state, snapshot.error["code"], snapshot.attempt) == (State.FAILED, "log_lost", 4)  # type: ignore[index]
+    assert (snapshot.state, snapshot.error["code"], snapshot.attempt) == (State.INTERRUPTED, "driver_lost", 4)  # type: ignore[index]
+    assert "lost together with the log" in snapshot.error["message"]  # type: ignore[index]
     assert process.upstream.calls == []
 
 

@@ -124,7 +124,7 @@ def test_an_error_of_the_upstreams_own_keeps_every_character() -> None:
         assert names_broken(replace(told, asked=asked)) == expected
 
 
-@pytest.mark.parametrize("code", ["idle_timeout", "connection_lost", "log_lost", "upstream_resting"])
+@pytest.mark.parametrize("code", ["idle_timeout", "connection_lost", "upstream_resting"])
 def test_a_failure_that_nothing_explains_is_noticed(code: str) -> None:
     assert "end_is_explained" in names_broken(cut_off(TEXT, failed(code, TEXT)))
 

@@ -117,8 +117,6 @@ def _may_lose_its_driver(evidence: Evidence) -> bool:
 
 def _may_fail(evidence: Evidence) -> bool:
     code = (evidence.row.error or {}).get("code")
-    if code == "log_lost":
-        return bool(evidence.losses)
     since, until = evidence.life
     if evidence.script.error:
         # The way of those that fail is never disturbed; but they make each other's service rest.
