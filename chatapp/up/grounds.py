@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chatapp.catalogue import CatalogueError, parse_catalogue
+from chatapp.schema import Unreadable, applied_in, unknown
 from chatapp.up.refusal import Refused
 
 LOCK_NAME = "up.lock"
@@ -54,6 +55,28 @@ def check_models(path: Path) -> None:
         parse_catalogue(path)
     except CatalogueError as exc:
         raise Refused(f"The models on offer cannot be used. Mend the file that MODELS_FILE names:\n{exc}") from exc
+
+
+def check_database(file: Path) -> None:
+    """
+    See that this version knows the schema of the SQLite database, if there is one already. It is left untouched.
+
+    Raises:
+        Refused: a newer version has migrated it, or it cannot be read.
+    """
+    try:
+        newer = unknown(applied_in(file))
+    except Unreadable as exc:
+        raise Refused(
+            f"The database {file} cannot be read: {exc}. Move it away, or put a backup in its place: "
+            "python manage.py restore FILE"
+        ) from exc
+    if newer:
+        raise Refused(
+            f"A newer Sidestream has written the database {file}: this one does not know {', '.join(newer)}. Nothing "
+            "was changed. Start the newer one, restore a backup of this one (python manage.py restore FILE), or set "
+            "SIDESTREAM_VAR to another folder."
+        )
 
 
 def make_folder(folder: Path) -> None:

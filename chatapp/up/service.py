@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 # Is the process with this id ready? Called again and again, so it answers False rather than raise.
 Probe: TypeAlias = Callable[[int], Awaitable[bool]]
+# The process ended by itself before it was ready. Removes the cause if it can, and gives what is to be told, or "".
+Mend: TypeAlias = Callable[[], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Service:
     env: Mapping[str, str] = field(default_factory=dict)  # The whole environment, not only what is added.
     folder: Path | None = None
     grace_s: float = 5.0
+    mend: Mend | None = None
 
     @property
     def is_errand(self) -> bool:

@@ -8,7 +8,7 @@ import importlib.util
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import urlsplit
@@ -17,9 +17,10 @@ from chatapp.env import read_str, with_absolute_paths
 from chatapp.inherited import heeded, receive_all
 from chatapp.redisurl import client_url
 from chatapp.up.console import Console
-from chatapp.up.grounds import check_address, check_models, free_port, make_folder, only_one
+from chatapp.up.grounds import check_address, check_database, check_models, free_port, make_folder, only_one
 from chatapp.up.probes import WorkerProbe, http_answers, redis_answers
-from chatapp.up.redis_server import PrivateRedis, find_server, private_redis
+from chatapp.up.redis_server import PrivateRedis, find_servers, heir, private_redis
+from chatapp.up.redis_trial import mend
 from chatapp.up.refusal import Refused
 from chatapp.up.service import Service
 from chatapp.up.supervisor import Supervisor
@@ -43,6 +44,7 @@ class Wishes:
     root: Path  # The folder of manage.py.
     var: Path
     models: Path  # The catalogue of models.
+    database: Path | None = None  # The file, if it is SQLite.
     host: str = "127.0.0.1"
     port: int = 8000  # 0 means any free one.
     web_name: str = "127.0.0.1"  # A host name that the web tier answers to.
@@ -88,14 +90,20 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
     with contextlib.ExitStack() as stack:
         # Before the port: whoever runs `up` twice is told that it runs, not to take another port.
         lock = stack.enter_context(only_one(wishes.var))
+        if wishes.database:
+            check_database(wishes.database)
         address, port = check_address(wishes.host, wishes.port)
-        private = None
+        private, told = None, ""
         given = read_str("REDIS_URL", environ=environ)
         if not given:
-            private = stack.enter_context(private_redis(find_server(), wishes.var))
+            folder = wishes.var / "redis"
+            make_folder(folder)
+            server, told = heir(find_servers(), folder)
+            private = stack.enter_context(private_redis(server, folder))
         elif not asyncio.run(redis_answers(client_url(given))):
             raise Refused(f"REDIS_URL names {_place(given)}, but no Redis answers there.")
-        yield _plan(wishes, environ, private, address, port, lock)
+        plan = _plan(wishes, environ, private, address, port, lock)
+        yield replace(plan, notes=(*plan.notes, told)) if told else plan
 
 
 async def _supervise(plan: Plan, console: Console) -> None:
@@ -132,9 +140,18 @@ def _plan(
 
 def _redis(private: PrivateRedis, env: Mapping[str, str], wishes: Wishes) -> Service:
     async def ready(_pid: int) -> bool:
-        return await redis_answers(private.url)
+        if not await redis_answers(private.url):
+            return False
+        with contextlib.suppress(
+            OSError
+        ):  # It only names who wrote; that it could not must keep nothing from starting.
+            private.record()
+        return True
 
-    return Service(REDIS, private.command(), "Redis to answer", ready, env=env, folder=wishes.root, grace_s=10)
+    return Service(
+        REDIS, private.command(), "Redis to answer", ready, env=env, folder=wishes.root, grace_s=10,
+        mend=lambda: mend(private, env),
+    )  # fmt: skip
 
 
 def _model(port: int, env: Mapping[str, str], wishes: Wishes) -> Service:

@@ -6,13 +6,12 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from chatapp.up.grounds import LOCK_NAME, check_address, free_port, make_folder, only_one
-from chatapp.up.redis_server import find_server, private_redis
 from chatapp.up.refusal import Refused
 
 
@@ -107,83 +106,6 @@ def test_processes_that_outlived_their_up_keep_the_folder_locked(tmp_path: Path)
         leftover.wait()
     with only_one(tmp_path):
         pass
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Callable[[str, str], str]:
-    """Make a stand-in for a server binary that only knows its version."""
-
-    def make(name: str, answer: str) -> str:
-        path = tmp_path / name
-        path.write_text(f"#!/bin/sh\necho '{answer}'\n")
-        path.chmod(0o700)
-        return str(path)
-
-    return make
-
-
-def test_a_machine_without_redis_is_told_how_to_get_one() -> None:
-    with pytest.raises(Refused, match=r"No Redis or Valkey .* apt-get install redis-server.* or set REDIS_URL"):
-        find_server(lambda _name: None, list)
-
-
-def test_the_redis_of_the_machine_comes_first(server: Callable[[str, str], str]) -> None:
-    redis = server("redis", "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64")
-    valkey = server("valkey", "Valkey server v=9.1.2 sha=00000000:1 malloc=libc bits=64")
-    assert find_server({"redis-server": redis, "valkey-server": valkey}.get, list) == redis
-
-
-def test_a_valkey_does_as_well(server: Callable[[str, str], str]) -> None:
-    valkey = server("valkey", "Valkey server v=9.1.2 sha=00000000:1 malloc=libc bits=64")
-    assert find_server({"valkey-server": valkey}.get, list) == valkey
-
-
-def test_a_redis_that_is_too_old_is_passed_over(server: Callable[[str, str], str]) -> None:
-    old, bundled = server("old", "Redis server v=5.0.7"), server("bundled", "Redis server v=6.2.5")
-    assert find_server({"redis-server": old}.get, lambda: [bundled]) == bundled
-
-
-def test_a_binary_that_does_not_run_is_passed_over(tmp_path: Path) -> None:
-    with pytest.raises(Refused):
-        find_server(lambda _name: str(tmp_path), list)
-
-
-def test_the_locked_requirements_bring_a_redis() -> None:
-    assert find_server(lambda _name: None)
-
-
-def test_the_socket_lies_with_the_state(tmp_path: Path) -> None:
-    with private_redis("redis-server", tmp_path) as redis:
-        assert redis.socket == tmp_path / "redis" / "redis.sock"
-
-
-@pytest.mark.parametrize("name", ["x" * 100, "50%", "a#b", "what?"])
-def test_a_folder_that_no_socket_can_lie_in_gets_a_short_one(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    with private_redis("redis-server", tmp_path / name) as redis:
-        assert len(os.fsencode(redis.socket)) <= 100
-        assert redis.folder == tmp_path / name / "redis"
-
-
-def test_the_short_folder_is_ours_alone_and_goes_again(tmp_path: Path) -> None:
-    (tmp_path / ("x" * 100)).mkdir()
-    with private_redis("redis-server", tmp_path / ("x" * 100)) as redis:
-        assert redis.socket.parent.stat().st_mode & 0o777 == 0o700
-    assert not redis.socket.parent.exists()
-
-
-def test_a_short_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
-    var = tmp_path / ("x" * 100)
-    var.mkdir()
-    with private_redis("redis-server", var) as redis:
-        short = redis.socket.parent
-    short.mkdir(mode=0o777)
-    short.chmod(0o777)
-    try:
-        with pytest.raises(Refused, match="belongs to someone else"):
-            private_redis("redis-server", var).__enter__()
-    finally:
-        short.rmdir()
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.10"])

@@ -24,7 +24,7 @@ from redis.asyncio import Redis
 from chatapp.up.console import Console
 from chatapp.up.grounds import free_port
 from chatapp.up.probes import WorkerProbe, http_answers, redis_answers
-from chatapp.up.redis_server import PrivateRedis, find_server
+from chatapp.up.redis_server import PrivateRedis, find_servers
 from chatapp.up.service import Probe, Service
 from tests.torture import scripts
 from tests.torture.hurts import Hurts, Place
@@ -86,7 +86,7 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.hurts = Hurts()
-        self.private_redis = PrivateRedis(find_server(), folder / "redis", folder / "redis.sock")
+        self.private_redis = PrivateRedis(find_servers()[0], folder / "redis", folder / "redis.sock")
         self.redis: Part
         self.upstream: Part
         self.nginx: Part

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from chatapp.schema import sqlite_file
 from chatapp.up.refusal import UpError
 from chatapp.up.stack import Wishes, run
 
@@ -44,6 +45,7 @@ def _wishes(host: str, port: int) -> Wishes:
         root=settings.BASE_DIR,
         var=settings.VAR,
         models=settings.MODELS_FILE,
+        database=sqlite_file(),
         host=host,
         port=port,
         web_name="127.0.0.1" if name == "*" else name,
