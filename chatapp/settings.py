@@ -13,6 +13,7 @@ from typing import Any
 from csp.constants import NONCE, NONE, SELF, STRICT_DYNAMIC
 
 from chatapp.addresses import check_ca_file, check_host, check_http_url, check_origin, check_proxy, unproxied
+from chatapp.backup.switch import finish
 from chatapp.databaseurl import of_file, of_url
 from chatapp.env import (
     check_seen,
@@ -37,7 +38,11 @@ STATE_WAS_OPEN = keep_to_owner(VAR)
 
 # Trust
 
-SECRET_KEY = read_secret("SIDESTREAM_SECRET_KEY") or kept_key(VAR / "secret_key")
+# A restore that was killed is finished before anything of the state is read: the key is the first.
+finish(VAR)
+_given_key = read_secret("SIDESTREAM_SECRET_KEY")
+KEY_FILE = None if _given_key else VAR / "secret_key"
+SECRET_KEY = _given_key or kept_key(VAR / "secret_key")
 SECRET_KEY_FALLBACKS = [
     check_seen(key, "SIDESTREAM_SECRET_KEY_FALLBACKS") for key in read_list("SIDESTREAM_SECRET_KEY_FALLBACKS")
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from pathlib import Path
 
+from chatapp.disk import aside_of
 from chatapp.up.redis_formats import Files, Format, Layout, Server, named
 from chatapp.up.refusal import Refused
 
@@ -54,7 +54,7 @@ def set_aside(folder: Path, files: Files, fault: str) -> str:
         Refused: it cannot be renamed.
     """
     by = f"-written-by-{files.writer.lower().replace(' ', '-')}" if files.writer else ""
-    aside = unused(folder, by)
+    aside = aside_of(folder, by)
     try:
         folder.rename(aside)
         folder.mkdir(mode=0o700)
@@ -68,17 +68,6 @@ def set_aside(folder: Path, files: Files, fault: str) -> str:
         f"Redis starts empty: the files{whose} were set aside, because {fault}. Answers that were being written end as "
         f"interrupted, all others are in the database. Nobody needs {aside} any more, unless to look into it."
     )
-
-
-def unused(path: Path, suffix: str = "") -> Path:
-    """Give the name under which `path` is set aside now; nothing else has it."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    aside = path.with_name(f"{path.name}.set-aside-{stamp}{suffix}")
-    again = 2
-    while os.path.lexists(aside):
-        aside = path.with_name(f"{path.name}.set-aside-{stamp}-{again}{suffix}")
-        again += 1
-    return aside
 
 
 def _layout(folder: Path) -> Layout | None:
