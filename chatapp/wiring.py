@@ -21,6 +21,7 @@ from chatapp.dispatch import dispatcher
 from chatapp.ending import end
 from chatapp.lookout import Lookout
 from chatapp.offer import Offer, OfferFile
+from chatapp.readiness import Trial
 from chatapp.resting import RestBoard, resting
 from chatapp.slots import Slots
 from chatapp.store import DjangoStore
@@ -64,6 +65,7 @@ class Web:
     redis: Redis
     streams: Streams
     lookout: Lookout
+    trial: Trial
     _serving: tuple[asyncio.Task[None], ...]
 
     @classmethod
@@ -76,7 +78,7 @@ class Web:
         counting = asyncio.create_task(streams.run(), name="streams")
         store = DjangoStore(offer)
         lookout = Lookout(lambda refs: end_lost(log, store, refs, clock))
-        return cls(log, store, tailer, redis, streams, lookout, (tailing, counting))
+        return cls(log, store, tailer, redis, streams, lookout, Trial(redis), (tailing, counting))
 
     async def cancel(self, ref: Ref, by: str) -> State:
         """Ask a generation to stop; give its state afterwards."""
@@ -90,6 +92,7 @@ class Web:
         await end(*self._serving)
         await self.lookout.close()
         await self.streams.forget()
+        self.trial.close()
         await self.log.close()
         await self.redis.aclose()
 

@@ -30,6 +30,7 @@ class Host:
         self._stopping = threading.Event()
         self._worker: Worker | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._announcing: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="runtime", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -42,7 +43,9 @@ class Host:
             logger.warning("generation %s: this worker stopped before its end", gen)
 
     def drain(self, grace_s: float) -> None:
-        """Begin to come to an end; does not wait."""
+        """Begin to come to an end; does not wait. Whoever takes no more is no worker for readiness."""
+        if self._announcing is not None:
+            self._loop.call_soon_threadsafe(self._announcing.cancel)
         self._submit(self._alive().drain(grace_s)).add_done_callback(_log_failure)
 
     def stop(self) -> None:
@@ -79,10 +82,8 @@ class Host:
     async def _serve(self) -> None:
         self._worker = Worker.build()
         self._serving = asyncio.current_task()
-        parts = [
-            asyncio.create_task(self._worker.runtime.run()),
-            asyncio.create_task(presence.announce(self._worker.redis, presence.own_name())),
-        ]
+        self._announcing = asyncio.create_task(presence.announce(self._worker.redis, presence.own_name()))
+        parts = [asyncio.create_task(self._worker.runtime.run()), self._announcing]
         self._ready.set()
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_EXCEPTION)

@@ -2,5 +2,6 @@
 
 from chatapp.models.conversation import Conversation, Pane, Turn
 from chatapp.models.generation import NOT_ENDED, EventArchive, Generation
+from chatapp.models.readiness import Readiness
 
-__all__ = ["NOT_ENDED", "Conversation", "EventArchive", "Generation", "Pane", "Turn"]
+__all__ = ["NOT_ENDED", "Conversation", "EventArchive", "Generation", "Pane", "Readiness", "Turn"]

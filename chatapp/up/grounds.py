@@ -21,6 +21,9 @@ _LEFTOVERS_S = 3.0
 _LOOK_AGAIN_S = 0.05
 _ALTERNATIVES = 50
 _LAST_PORT = 65535
+_LOOK_S = 1.0
+# What stands for all addresses, and where this machine may reach it.
+EVERYWHERE = {"0.0.0.0": ("127.0.0.1",), "::": ("::1", "127.0.0.1")}  # noqa: S104
 
 
 def check_address(host: str, port: int) -> tuple[str, int]:
@@ -37,6 +40,20 @@ def check_address(host: str, port: int) -> tuple[str, int]:
         return address, _listen_once(family, address, port)
     except OSError as exc:
         raise Refused(_why_not(exc, host, port)) from exc
+
+
+def reachable(address: str) -> str:
+    """
+    Give an address under which this machine reaches who listens on `address`, which may stand for all of them.
+
+    On a machine without an IPv6 address `::` can be listened on, and is reached by IPv4 only.
+    """
+    for candidate in EVERYWHERE.get(address, ()):
+        with contextlib.suppress(OSError), _listener(address) as listener:
+            port = listener.getsockname()[1]
+            socket.create_connection((candidate, port), timeout=_LOOK_S).close()
+            return candidate
+    return address
 
 
 def free_port() -> int:
@@ -176,12 +193,18 @@ def _resolve(host: str) -> tuple[int, str]:
 
 
 def _listen_once(family: int, address: str, port: int) -> int:
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    with _listener(address, port, family) as listener:
+        return int(listener.getsockname()[1])
+
+
+@contextlib.contextmanager
+def _listener(address: str, port: int = 0, family: int = 0) -> Iterator[socket.socket]:
+    with socket.socket(family or _resolve(address)[0], socket.SOCK_STREAM) as listener:
         # As the web server does: connections of an earlier run that still fade away are no obstacle.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
         listener.listen(1)
-        return int(listener.getsockname()[1])
+        yield listener
 
 
 def _why_not(exc: OSError, host: str, port: int) -> str:

