@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -141,3 +143,14 @@ def test_after_the_broker_is_back_messages_go_out(
     dispatcher.send("sent")
     dispatcher.join()
     assert queued() == ["sent"]
+
+
+def test_a_worker_whose_broker_is_away_looks_again_at_least_every_two_seconds(tmp_path: Path) -> None:
+    environ = {**os.environ, "REDIS_URL": f"unix://{tmp_path}/nothing.sock", "SIDESTREAM_VAR": str(tmp_path)}
+    command = [sys.executable, "-m", "celery", "-A", "chatapp", "worker", "--without-gossip", "--without-mingle"]
+    with subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as worker:
+        assert worker.stdout
+        told = (re.search(rb"Trying again in ([\d.]+) second", line) for line in worker.stdout)
+        waits = [float(found[1]) for found in itertools.islice(filter(None, told), 6)]
+        worker.kill()
+    assert max(waits) <= 2

@@ -1,0 +1,21 @@
+"""How a worker comes back to its broker."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from celery.worker import consumer
+
+# Celery's own waits grow from 2 s by 2 s up to 30 s, and nobody can set them. The first prompt after Redis was away
+# for 6 s then waited as long again, until the reaper found it. A look at a socket each 1.5 s costs nothing.
+FIRST_S, STEP_S, MOST_S = 0.2, 0.4, 1.5
+
+
+class Consumer(consumer.Consumer):
+    """Celery's consumer, but for the waits between its attempts to connect."""
+
+    def ensure_connected(self, conn: Any) -> Any:
+        waits = {"interval_start": FIRST_S, "interval_step": STEP_S, "interval_max": MOST_S}
+        conn.ensure_connection = partial(conn.ensure_connection, **waits)
+        return super().ensure_connected(conn)
