@@ -64,7 +64,8 @@ class UpstreamError(StreamingError):
     The upstream failed, and this says how in words that are safe to show.
 
     `code` is stable and for programs. `retryable`: the same request may succeed later.
-    `detail` may hold the upstream's own words, so it goes to the log only, never to a person.
+    `detail` may hold anything of the upstream's, so it goes to the log only. `said` is the upstream's own words,
+    cleaned, for a person who asks for them.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class UpstreamError(StreamingError):
         retryable: bool = False,
         retry_after_s: float | None = None,
         detail: str = "",
+        said: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -82,3 +84,4 @@ class UpstreamError(StreamingError):
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.detail = detail
+        self.said = said

@@ -14,6 +14,7 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.faults import fault, reported
 from streaming.upstream.framing import DONE, ServerSentEvent
 from streaming.upstream.ports import Chunk
+from streaming.upstream.reports import Report, report_in
 
 # What a payload of an unexpected shape makes code raise that reads it as its documentation describes it.
 MISSHAPEN = (AttributeError, TypeError, KeyError, IndexError, ValueError, RecursionError)
@@ -138,10 +139,5 @@ def _malformed(exc: Exception) -> UpstreamError:
 
 def error_in(payload: dict[str, Any]) -> UpstreamError:
     """Classify an error object in any of the shapes that services send."""
-    error = payload.get("error") or payload
-    if isinstance(error, dict) and isinstance(error.get("error"), dict):
-        error = error["error"]
-    if not isinstance(error, dict):
-        return reported([payload.get("error_type")], str(error))
-    names = [error.get(name) for name in ("code", "type", "status")]
-    return reported(names, str(error.get("message", "")))
+    names, words, parameter = report_in(payload) or Report()
+    return reported(names, words, said=words, parameter=parameter)

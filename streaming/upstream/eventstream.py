@@ -65,6 +65,13 @@ class EventStreamFramer:
         return int(size)
 
 
+def may_be_frame(head: bytes) -> bool:
+    """Say whether a frame may begin so: the checksum of its two lengths is right, or still to come."""
+    if len(head) < PRELUDE.size:
+        return head.startswith(b"\0")  # No frame is so long that its first byte is another.
+    return zlib.crc32(head[:8]) == int(PRELUDE.unpack_from(head)[2])
+
+
 def _event(frame: bytes) -> ServerSentEvent:
     if zlib.crc32(frame[:-4]) != CHECKSUM.unpack_from(frame, len(frame) - 4)[0]:
         raise fault("malformed_stream", detail="the checksum of a frame is wrong")

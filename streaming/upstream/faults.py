@@ -1,21 +1,26 @@
 """Everything that can go wrong with an upstream: code, words for a person, and whether trying again can help.
 
-The words never hold the upstream's own. Those go to `detail`, which is for the log, with secrets masked.
+Our sentence never holds the upstream's words, but for the name of a parameter. They go to `said`, for whoever
+unfolds them, and to `detail`, which is for the log; both with secrets masked.
 """
 
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from streaming.errors import UpstreamError
+from streaming.markdown.clean import clean
 from streaming.upstream.unicode import valid
 
 
 class Fault(NamedTuple):
     message: str
     retryable: bool = False
+    naming: str = ""  # The message where it is known which parameter it was.
 
 
 _OPERATOR = "Ask the operator to check"
@@ -57,7 +62,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "forbidden": Fault(f"The key may not use this model. {_OPERATOR} the rights of the key."),
     "model_not_found": Fault(f"The model service does not know this model. {_OPERATOR} its name and address."),
     "bad_request": Fault(
-        "The model service did not accept the request. Change the parameters or choose another model."
+        "The model service did not accept the request. Change the parameters or choose another model.",
+        naming="The model service did not accept {}. Change it, leave it empty, or choose another model.",
     ),
     "context_too_long": Fault(
         "The conversation is longer than this model can read. Start a new one, or choose another model."
@@ -83,12 +89,29 @@ FAULTS: Final[dict[str, Fault]] = {
     "malformed_stream": Fault(
         "The model service sent something that cannot be read, so the answer was stopped. Try again.", True
     ),
+    "hole_in_answer": Fault(
+        "A part of the answer did not come, or came in a form that cannot be read, so the answer is not whole. "
+        "Try again, or choose another model."
+    ),
     "spliced_stream": Fault("The model service mixed two answers into one, so this one was stopped. Try again.", True),
     "incomplete_stream": Fault(
         "The answer broke off: the model service never said that it was complete. Try again.", True
     ),
+    "response_lost": Fault(
+        "The connection to this answer was lost, and the model service does not give the answer back. It may still "
+        "exist there, and be charged. Try again for a new one."
+    ),
     # What was not even sent.
-    "unsupported_parameter": Fault("This model has no such parameter. Remove it, or choose another model."),
+    "bad_credentials": Fault(
+        f"The key of this model cannot be sent: it holds a character that no key has. {_OPERATOR} how it was pasted."
+    ),
+    "internal_error": Fault(
+        "A fault in Sidestream itself ended this answer. Ask the operator to look for it in the log, then try again."
+    ),
+    "unsupported_parameter": Fault(
+        "This model has no such parameter. Remove it, or choose another model.",
+        naming="This model does not take {} as it is set. Change it, leave it empty, or choose another model.",
+    ),
     "unsupported_images": Fault("This model cannot be sent these images. Remove them, or choose another model."),
     "unsupported_tools": Fault("This model cannot be given tools. Turn them off, or choose another model."),
     "unsupported_json_schema": Fault(
@@ -130,26 +153,56 @@ _SECRETS: Final = re.compile(
     r"|[A-Za-z0-9+/_\-]{40,}={0,2})"
 )
 DETAIL_CHARS: Final = 2000
+SAID_CHARS: Final = 2000
+# A known secret is masked before the cut, so that none is cut in half; who knows it cuts then (`without_secrets`).
+_UNCUT: Final = 4
+# Line ends of any kind, which would otherwise go without a trace.
+_LINE_ENDS: Final = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 
 
-def fault(code: str, *, detail: str = "", retry_after_s: float | None = None, parameter: str = "") -> UpstreamError:
-    message, retryable = FAULTS[code]
-    if parameter:
-        message = f"{message} ({parameter})"
+def fault(
+    code: str, *, detail: str = "", retry_after_s: float | None = None, parameter: str = "", said: str = ""
+) -> UpstreamError:
+    message, retryable, naming = FAULTS[code]
+    if parameter and naming:
+        message = naming.format(parameter)
     return UpstreamError(
         code, valid(message), retryable=retryable, retry_after_s=retry_after_s,
-        detail=valid(mask_secrets(detail)[:DETAIL_CHARS]),
+        detail=valid(mask_secrets(detail[: _UNCUT * DETAIL_CHARS])),
+        said=mask_secrets(clean(_LINE_ENDS.sub("\n", valid(said[: _UNCUT * SAID_CHARS])))).strip(),
     )  # fmt: skip
 
 
-def reported(names: Iterable[object], detail: str, *, default: str = "upstream_reported") -> UpstreamError:
+def reported(
+    names: Iterable[object], detail: str, *, default: str = "upstream_reported", said: str = "", parameter: str = ""
+) -> UpstreamError:
     """Classify an error object by the `names` it gives itself: its code, type, status."""
     words = [str(name).lower() for name in names if name]
-    said = " ".join(words)
-    code = next((code for word, code in _WORDS if word in said), default)
+    called = " ".join(words)
+    code = next((code for word, code in _WORDS if word in called), default)
     if code == default:
         code = next((by_number for word in words if (by_number := _NUMBERS.get(word))), code)
-    return fault(code, detail=f"{said}: {detail}" if said else detail)
+    return fault(code, detail=f"{called}: {detail}" if called else detail, said=said, parameter=parameter)
+
+
+def without_secrets(error: UpstreamError, known: Iterable[str]) -> UpstreamError:
+    """Mask the secrets that a caller knows in what an error holds of the service's words, and bound those."""
+    known = tuple(known)
+    error.detail = mask_secrets(error.detail, known)[:DETAIL_CHARS]
+    error.said = mask_secrets(error.said, known)[:SAID_CHARS]
+    return error
+
+
+def unexpected(exc: BaseException) -> UpstreamError:
+    """
+    Take a fault of our own for the end of an answer.
+
+    What an exception says may hold what it failed over, such as a header with its key. So the log is told its
+    type, and where it was raised.
+    """
+    frames = traceback.extract_tb(exc.__traceback__)[-3:]
+    places = " ← ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+    return fault("internal_error", detail=f"{type(exc).__name__} at {places or 'an unknown place'}")
 
 
 def mask_secrets(text: str, known: Iterable[str] = ()) -> str:

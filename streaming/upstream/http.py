@@ -12,7 +12,6 @@ cancelled: the one that opens the connection, at most once, and it is ours alone
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Protocol, Self, cast
@@ -21,26 +20,16 @@ import httpx
 
 from streaming.errors import UpstreamError
 from streaming.upstream.deadlines import SETTLED, Deadlines, Watchdog
-from streaming.upstream.faults import fault, mask_secrets
-from streaming.upstream.http_faults import from_httpx, from_response
+from streaming.upstream.faults import fault, unexpected, without_secrets
+from streaming.upstream.http_faults import from_httpx
 from streaming.upstream.limits import Limits, Meter
 from streaming.upstream.network import chosen
 from streaming.upstream.ports import Chunk, Opened
+from streaming.upstream.refused import Beginning, check_headers, refuse_what_is_no_stream
 from streaming.upstream.transport import Body, OneRequest
 
 __all__ = ["Deadlines", "Dialect", "HttpCall", "Limits"]
 
-# Enough of an error's body to find its code, and no more of what may be anything.
-ERROR_BODY_BYTES = 64 * 1024
-ERROR_BODY_S = 5
-# A whole completion comes as JSON, some gateways label a stream text/plain, Bedrock's frames are binary.
-STREAM_TYPES = frozenset(
-    {
-        "", "text/event-stream", "text/plain", "application/json", "application/x-ndjson", "application/ndjson",
-        "application/jsonl", "application/stream+json", "application/octet-stream",
-        "application/vnd.amazon.eventstream",
-    }
-)  # fmt: skip
 # Compressed streams arrive in bursts: a compressor waits for more before it gives anything out.
 HEADERS = {"User-Agent": "Sidestream", "Content-Type": "application/json", "Accept-Encoding": "identity"}
 HIGHEST_PORT = 65535
@@ -120,6 +109,7 @@ class HttpCall:
         self._opening: asyncio.Task[httpx.Response] | None = None
         self._pieces: Body | AsyncGenerator[bytes, None] | None = None
         self._ready: deque[Chunk] = deque()
+        self._unread: Beginning | None = Beginning()  # Until the dialect gives something.
         self._failure: UpstreamError | None = None
         self._settled = False
         self._ended = False
@@ -167,9 +157,11 @@ class HttpCall:
             else:
                 self._take(await self._next_piece(self._pieces))
         except UpstreamError as exc:
-            self._fail(exc)
+            self._fail(self._unread.explain(exc) if self._unread else exc)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as exc:
             self._fail(from_httpx(exc), exc)
+        except Exception as exc:  # noqa: BLE001 (whatever it says may hold a key, so it goes no further)
+            self._fail(unexpected(exc))
         except BaseException:
             self._fail(fault("call_closed"))
             raise
@@ -193,6 +185,8 @@ class HttpCall:
             return  # A socket that was shut down looks like the end of the stream; it is not.
         dialect = self._dialect
         if piece is not None:
+            if self._unread:
+                self._unread.came(piece)
             self._admit(dialect.feed(piece))
             self._watchdog.heard(payload=dialect.payload_seen, ending=dialect.ending)
         if piece is None or dialect.done:
@@ -203,10 +197,12 @@ class HttpCall:
     def _admit(self, chunks: Iterable[Chunk]) -> None:
         """Make chunks ready one by one: what came before one that is too much, or before an error, is given out."""
         for chunk in chunks:
+            self._unread = None
             self._meter.count(chunk)
             self._ready.append(chunk)
 
     async def _open(self) -> Body | AsyncGenerator[bytes, None]:
+        check_headers(self._headers)
         request = self._client.build_request(
             "GET" if self._content is None else "POST", self._url, headers=HEADERS | self._headers,
             content=self._content,
@@ -220,7 +216,9 @@ class HttpCall:
         if self._opening.cancelled():
             raise self._failure or fault("call_closed")
         response = self._opening.result()
-        await _refuse_what_is_no_stream(response)
+        await refuse_what_is_no_stream(response)
+        if self._unread:
+            self._unread.begins(response)
         encoding = response.headers.get("content-encoding", "identity")
         if encoding == "identity" and self._transport.body:
             # All of httpx's three iterators would do nothing for each token but pass it on.
@@ -238,9 +236,8 @@ class HttpCall:
     def _fail(self, error: UpstreamError, cause: Exception | None = None) -> None:
         """Let the first failure stand, and stop the call."""
         if self._failure is None:
-            error.detail = mask_secrets(error.detail, self._secrets)
+            self._failure = without_secrets(error, self._secrets)
             error.__cause__ = cause
-            self._failure = error
         self._abort()
 
     def _abort(self) -> None:
@@ -267,21 +264,3 @@ class HttpCall:
         except (httpx.HTTPError, OSError):
             return False
         return True
-
-
-async def _refuse_what_is_no_stream(response: httpx.Response) -> None:
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if response.status_code != httpx.codes.OK or kind not in STREAM_TYPES:
-        raise from_response(response.status_code, response.headers, await _head_of_body(response))
-
-
-async def _head_of_body(response: httpx.Response) -> bytes:
-    head = b""
-    # The status is the news; a body that never comes, or cannot be read, must not hide it.
-    with contextlib.suppress(httpx.HTTPError, TimeoutError):
-        async with asyncio.timeout(ERROR_BODY_S):
-            async for piece in response.aiter_bytes():
-                head += piece
-                if len(head) >= ERROR_BODY_BYTES:
-                    break
-    return head[:ERROR_BODY_BYTES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import ssl
 import time
@@ -13,6 +12,8 @@ import httpx
 
 from streaming.errors import UpstreamError
 from streaming.upstream.faults import STATUS_CODES, fault, reported
+from streaming.upstream.no_stream import shown
+from streaming.upstream.reports import Report, report_of_body
 
 # Where the body can say more than the status does; elsewhere the status is clear.
 _BODY_SAYS_MORE = frozenset({400, 422, 429})
@@ -24,15 +25,17 @@ _OWN_AUTHORITY = "If an authority of your own has signed it, name the file of th
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes) -> UpstreamError:
     """Say why a response is no stream."""
-    detail = f"HTTP {status} {headers.get('content-type', '')}: {body.decode('utf-8', 'replace')}"
+    kind = headers.get("content-type", "")
+    detail = f"HTTP {status} {kind}: {shown(body)}"
     if status < httpx.codes.MULTIPLE_CHOICES:
         return fault("not_a_stream", detail=detail)
     if status < httpx.codes.BAD_REQUEST:
         return fault("redirect_refused", detail=detail)
     code = STATUS_CODES.get(status, "upstream_error" if status >= httpx.codes.INTERNAL_SERVER_ERROR else "bad_request")
+    report = report_of_body(body) or Report(words=_plain_words(kind, body))
     if status in _BODY_SAYS_MORE:
-        code = reported(_names(body), "", default=code).code
-    return fault(code, detail=detail, retry_after_s=retry_after(headers))
+        code = reported(report.names, "", default=code).code
+    return fault(code, detail=detail, retry_after_s=retry_after(headers), said=report.words, parameter=report.parameter)
 
 
 def from_httpx(exc: Exception) -> UpstreamError:
@@ -78,13 +81,10 @@ def _seconds(value: str, unit: float) -> float | None:
         return None
 
 
-def _names(body: bytes) -> Iterator[object]:
-    try:
-        error = json.loads(body).get("error")
-    except (ValueError, AttributeError, RecursionError):
-        return
-    if isinstance(error, dict):
-        yield from (error.get(name) for name in ("code", "type", "status"))
+def _plain_words(kind: str, body: bytes) -> str:
+    """Give a body that is meant to be read. A web page is not: what it says is between its tags."""
+    is_text = kind.startswith("text/plain") or not kind
+    return body.decode("utf-8", "replace") if is_text and not body.lstrip().startswith(b"<") else ""
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:

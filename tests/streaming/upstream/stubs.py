@@ -127,12 +127,25 @@ def _tiny_chunks(speech: Speech) -> Behaviour:
     return sends(head(speech), speech.begin(), speech.text("x") * TINY_CHUNKS, speech.finish() + speech.end)
 
 
+def _under_its_type(body: bytes) -> Fault:
+    """Send this, and say that it is a stream."""
+    return lambda speech: answers("200 OK", body, Content_Type=speech.content_type)
+
+
 # What a service may do, by its name in the table.
 FAULTS: Final[dict[str, Fault]] = {
     **{f"status {code}": status(code) for code in REASONS},
     "status 429 with Retry-After": status(429, Retry_After="7"),
     "a web page": lambda _: answers("200 OK", b"<!doctype html><p>Welcome", Content_Type="text/html"),
     "a picture": lambda _: answers("200 OK", b"\x89PNG", Content_Type="image/png"),
+    "a web page under a stream's type": _under_its_type(b"<!doctype html>\n<p>Welcome, sign in: id: 7"),
+    "plain words under a stream's type": _under_its_type(b"no healthy upstream"),
+    "JSON that is no answer": _under_its_type(b'{"detail": "Not authenticated"}'),
+    "JSON that says an error in another form": _under_its_type(b'{"code": 401, "msg": "invalid api key"}'),
+    "an empty body": _under_its_type(b""),
+    "a whole answer, compressed without saying so": lambda speech: sends(
+        head(speech), gzip.compress(speech.answer("Hello"))
+    ),
     "a whole answer, compressed": _compressed,
     "a truncated compressed answer": lambda speech: _compressed(speech, share=0.5),
     "no TLS where TLS is expected": lambda _: sends(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
