@@ -7,9 +7,12 @@ variable that holds them.
 
 from __future__ import annotations
 
+import codecs
 import tomllib
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from chatapp.cataloguefile import read_models
 from chatapp.modelconfig import LLAMACPP, SCRIPTED, ModelConfig, Price, availability, to_public
@@ -17,6 +20,9 @@ from chatapp.modelconfig import LLAMACPP, SCRIPTED, ModelConfig, Price, availabi
 __all__ = [
     "LLAMACPP", "SCRIPTED", "CatalogueError", "ModelConfig", "Price", "availability", "parse_catalogue", "to_public",
 ]  # fmt: skip
+
+
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class CatalogueError(Exception):
@@ -31,13 +37,32 @@ def parse_catalogue(path: Path) -> Sequence[ModelConfig]:
         CatalogueError: it cannot be read, or has mistakes; all of them are named.
     """
     try:
-        source = path.read_text("utf-8")
+        source = _text_of(path)
         document = tomllib.loads(source)
-    except (OSError, UnicodeDecodeError) as exc:
-        raise CatalogueError(f"{path}: cannot be read as UTF-8 text ({exc}). Check MODELS_FILE.") from exc
     except tomllib.TOMLDecodeError as exc:
-        raise CatalogueError(f"{path}: is not TOML: {exc}.") from exc
+        raise CatalogueError(f"{path}: is not TOML: {exc}.{_invisible_in(source)}") from exc
     models, mistakes = read_models(document, source)
     if mistakes:
         raise CatalogueError("\n".join(f"{path}, {mistake}" for mistake in mistakes))
     return models
+
+
+def _text_of(path: Path) -> str:
+    """Read the file. Some editors begin UTF-8 with a byte order mark, or save as UTF-16."""
+    try:
+        written = path.read_bytes()
+        if written.startswith(_UTF_16):
+            raise CatalogueError(f"{path}: is UTF-16. Save it as UTF-8.")
+        return written.decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise CatalogueError(f"{path}: cannot be read as UTF-8 text ({exc}). Check MODELS_FILE.") from exc
+
+
+def _invisible_in(source: str) -> str:
+    """Name the first character that an editor does not show, for a file that is no TOML because of it, maybe."""
+    for number, line in enumerate(source.split("\n"), start=1):
+        for column, char in enumerate(line, start=1):
+            if char not in "\t " and not char.isprintable():
+                name = unicodedata.name(char, "a control character").lower()
+                return f" In line {number}, column {column} stands U+{ord(char):04X}, {name}; maybe that is why."
+    return ""

@@ -113,7 +113,7 @@ def _model(row: Mapping[str, Any], number: int, notes: list[_Note]) -> ModelConf
         id=table.need("id", _matches(_ID, "small letters, digits, dots, dashes and underscores, at most 100"), ""),
         label=table.need("label", _text, ""),
         adapter=adapter,
-        model=table.need("model", _text, ""),
+        model=table.need("model", _name, ""),
         address=table.take("address", _address),
         address_env=table.take("address_env", _variable),
         key_env=table.take("key_env", _variable),
@@ -192,7 +192,7 @@ def _build(config: ModelConfig) -> None:
     if config.adapter == LLAMACPP:
         llamacpp.build_body(request, ())
     elif config.adapter == "openai_chat":
-        openai_chat_spec(config.accent).build_body(request)
+        openai_chat_spec(config.accent_at(config.address_in({}))).build_body(request)
     elif config.adapter != SCRIPTED:
         DIALECTS[config.adapter].build_body(request)
 
@@ -205,6 +205,10 @@ def _in_words(note: _Note, rows: Sequence[Mapping[str, Any]], source: str) -> st
 
 def _text(value: Any) -> str | None:
     return None if isinstance(value, str) and value.strip() else "a text"
+
+
+def _name(value: Any) -> str | None:
+    return "a text without invisible characters" if _text(value) or not value.isprintable() else None
 
 
 def _table(value: Any) -> str | None:

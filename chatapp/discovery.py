@@ -15,10 +15,11 @@ import httpx
 import orjson
 
 from chatapp.env import read_bool
+from chatapp.keys import mistake_in_key, read_key
 from chatapp.modelconfig import ModelConfig
 from chatapp.sources import SOURCES, Found, Source, active
 from streaming.errors import UpstreamError
-from streaming.upstream.faults import mask_secrets
+from streaming.upstream.faults import unexpected, without_secrets
 from streaming.upstream.http_faults import from_httpx, from_response
 from streaming.upstream.network import chosen, client
 
@@ -88,8 +89,8 @@ class Discovery:
     def _look_and_release(self, sources: list[Source]) -> None:
         try:
             self._look(sources)
-        except Exception:
-            logger.exception("looking for models failed")
+        except Exception as exc:  # noqa: BLE001 (its words may hold a key)
+            logger.error("looking for models failed: %s", unexpected(exc).detail)  # noqa: TRY400
         finally:
             self._looking.release()
 
@@ -100,24 +101,31 @@ class Discovery:
         await asyncio.gather(*map(self._ask, sources))
 
     async def _ask(self, source: Source) -> None:
-        key = self._environ.get(source.key_env, "").strip() if source.key_env else ""
+        """Look at one source. Whatever is wrong with it is its own problem, and no other's."""
+        key = read_key(self._environ, source.key_env) or ""
         try:
+            self._check_key(source)
             listed = await _fetch(source, key)
-        except UpstreamError as exc:
-            exc.detail = mask_secrets(exc.detail, (key, *chosen().secrets()))
-            self._note(source, exc)
-        else:
-            self.problems.pop(source.id, None)
             self._found[source.id] = source.models(listed, datetime.now(UTC).date())
+            self.problems.pop(source.id, None)
+        except UpstreamError as exc:
+            self._note(source, without_secrets(exc, (key, *chosen().secrets())))
+        except Exception as exc:  # noqa: BLE001 (its words may hold the key)
+            self._note(source, unexpected(exc))
         self._looked_at[source.id] = self._clock()
         self.version += 1
+
+    def _check_key(self, source: Source) -> None:
+        mistake = mistake_in_key(self._environ, source.key_env) if source.key_env else None
+        if mistake:
+            raise UpstreamError("bad_credentials", mistake)
 
     def _note(self, source: Source, exc: UpstreamError) -> None:
         if source.key_env is None:
             self._found.pop(source.id, None)  # It is not there, or no longer.
             return
         # A provider that is away for a moment still has its models. One that refuses the key has none for us.
-        if exc.code in ("unauthorized", "forbidden"):
+        if exc.code in ("unauthorized", "forbidden", "bad_credentials"):
             self._found.pop(source.id, None)
         if source.id not in self.problems:
             logger.warning("the models of %s cannot be listed: %s %s", source.label, exc.message, exc.detail)

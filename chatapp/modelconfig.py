@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from chatapp.keys import mistake_in_key, read_key
 from streaming.upstream.breaker import Rest, in_words
 from streaming.upstream.deadlines import Deadlines
 from streaming.upstream.dialects import DIALECTS
@@ -25,6 +26,15 @@ ADDRESSES: Final[Mapping[str, str]] = {
     "gemini_interactions": "https://generativelanguage.googleapis.com/v1beta",
     "ollama": "http://127.0.0.1:11434",
     "cohere": "https://api.cohere.com/v2",
+}
+# How the providers speak Chat Completions whose addresses are known, for entries that name no accent.
+ACCENTS_AT: Final[Mapping[str, str]] = {
+    "api.openai.com": "openai",
+    "api.mistral.ai": "mistral",
+    "api.deepseek.com": "deepseek",
+    "api.groq.com": "groq",
+    "api.x.ai": "xai",
+    "api.perplexity.ai": "perplexity",
 }
 
 
@@ -68,7 +78,11 @@ class ModelConfig:
         return self.address or ADDRESSES.get(self.adapter)
 
     def key_in(self, environ: Mapping[str, str]) -> str | None:
-        return environ.get(self.key_env, "").strip() or None if self.key_env else None
+        return read_key(environ, self.key_env)
+
+    def accent_at(self, address: str | None) -> str:
+        """Give the accent: the one that the file names, else that of a provider at whose address it is."""
+        return self.accent or ACCENTS_AT.get(urlsplit(address or "").hostname or "", "")
 
 
 def availability(config: ModelConfig, environ: Mapping[str, str]) -> str | None:
@@ -82,7 +96,7 @@ def availability(config: ModelConfig, environ: Mapping[str, str]) -> str | None:
         return f"{config.address_env} must be an http or https address."
     if config.key_env and config.key_in(environ) is None:
         return f"Set {config.key_env} to use this model."
-    return None
+    return mistake_in_key(environ, config.key_env) if config.key_env else None
 
 
 def to_public(config: ModelConfig, reason: str | None, *, rest: Rest | None = None, now: float = 0.0) -> dict[str, Any]:
@@ -112,13 +126,14 @@ def to_public(config: ModelConfig, reason: str | None, *, rest: Rest | None = No
 
 
 def is_address(value: str) -> bool:
-    """Accept what can be called: http or https, a host, and no name, password, query or fragment in it."""
+    """Accept what can be called: http or https, a host, no name, password, query or fragment, nothing invisible."""
     try:
         parts = urlsplit(value)
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
-    clean = not (parts.username or parts.password or parts.query or parts.fragment or " " in value)
+    strange = parts.username or parts.password or parts.query or parts.fragment or " " in value
+    clean = not strange and value.isprintable()
     return parts.scheme in ("http", "https") and bool(host) and clean
 
 

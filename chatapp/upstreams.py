@@ -94,13 +94,13 @@ def build_upstream(config: ModelConfig, address: str, key: str | None) -> Upstre
         return LlamaCppUpstream(address, key=key, deadlines=deadlines, limits=limits)
     if config.background:
         return BackgroundUpstream(address, key, deadlines, limits)
-    return HttpUpstream(spec_of(config), address, key, deadlines=deadlines, limits=limits)
+    return HttpUpstream(spec_of(config, address), address, key, deadlines=deadlines, limits=limits)
 
 
-def spec_of(config: ModelConfig) -> DialectSpec:
-    """Give how a model's dialect is called, for all dialects but llama.cpp's own."""
+def spec_of(config: ModelConfig, address: str) -> DialectSpec:
+    """Give how a model's dialect is called at an address, for all dialects but llama.cpp's own."""
     if config.adapter == "openai_chat":
-        return openai_chat_spec(config.accent)
+        return openai_chat_spec(config.accent_at(address))
     if config.adapter == "azure":
         return azure_spec(config.api_version or AZURE_API_VERSION)
     return DIALECTS[config.adapter]

@@ -100,6 +100,7 @@ line_bytes = 4096
         (GOOD + "zzz = 1", "is not known; known are"),
         (GOOD + "address = 'ftp://x'", "must be an http or https address"),
         (GOOD + "address = 'http://u:p@x/v1'", "must be an http or https address"),
+        (GOOD + "address = 'http://x/v1\u200b'", "must be an http or https address"),
         (GOOD + "address = 'http://x/v1'\naddress_env = 'A'", "exclude each other"),
         (GOOD.replace("openai_chat", "llamacpp"), "llamacpp needs address, or address_env"),
         (GOOD + "accent = 'martian'", "must be one of openai"),
@@ -128,6 +129,34 @@ line_bytes = 4096
 )
 def test_a_mistake_is_named_with_what_to_write_instead(mistakes, source: str, said: str) -> None:
     assert said in mistakes(source)
+
+
+@pytest.mark.parametrize("written", [
+    b"\xef\xbb\xbf" + GOOD.encode(), GOOD.replace("\n", "\r\n").encode(),
+    b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode(),
+])  # fmt: skip
+def test_a_file_that_another_system_s_editor_saved_is_read(tmp_path: Path, written: bytes) -> None:
+    path = tmp_path / "models.toml"
+    path.write_bytes(written)
+    assert [config.id for config in parse_catalogue(path)] == ["m"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf_16_is_told_as_that(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "models.toml"
+    path.write_bytes(f"\ufeff{GOOD}".encode(encoding))
+    with pytest.raises(CatalogueError, match=r"is UTF-16\. Save it as UTF-8\."):
+        parse_catalogue(path)
+
+
+@pytest.mark.parametrize("char", ["\ufeff", "\u200b", "\u00a0"])
+def test_an_invisible_character_that_spoils_the_file_is_named(mistakes, char: str) -> None:
+    told = mistakes(GOOD + f"{char}key_env = 'A'")
+    assert f"In line 6, column 1 stands U+{ord(char):04X}" in told
+
+
+def test_an_invisible_character_in_a_model_s_name_is_a_mistake(mistakes) -> None:
+    assert "without invisible characters" in mistakes(GOOD.replace('"gpt"', '"gpt\u200b"'))
 
 
 def test_all_mistakes_are_reported_together(mistakes) -> None:

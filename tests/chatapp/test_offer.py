@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatapp.catalogue import CatalogueError
+from chatapp.catalogue import CatalogueError, ModelConfig
+from chatapp.modelconfig import ACCENTS_AT
 from chatapp.offer import Offer, OfferFile
 from chatapp.upstreams import Upstreams, spec_of
 from streaming.errors import UpstreamError
@@ -16,6 +17,7 @@ from streaming.upstream.breaker import FAILURES_TO_REST, Rest
 from streaming.upstream.dialects import HttpUpstream
 from streaming.upstream.guarded import GuardedUpstream
 from streaming.upstream.llamacpp import LlamaCppUpstream
+from streaming.upstream.openai_chat import ACCENTS
 from streaming.upstream.ports import Image, Message
 from streaming.upstream.scripted import ScriptedUpstream
 from tests.streaming.fakes import job
@@ -178,7 +180,7 @@ def test_an_azure_deployment_is_called_with_its_version(path: Path) -> None:
     path.write_text(AZURE)
     config = OfferFile(str(path), {}).current().find("cloud")
     assert config is not None
-    assert spec_of(config).path.endswith("?api-version=2025-04-01-preview")
+    assert spec_of(config, "https://our.example").path.endswith("?api-version=2025-04-01-preview")
 
 
 def test_a_model_that_is_not_said_to_see_is_sent_no_images(path: Path) -> None:
@@ -224,3 +226,24 @@ def test_a_model_whose_service_rests_says_until_when(path: Path, now: float, ava
 def test_the_rest_of_another_service_changes_nothing(path: Path) -> None:
     offer = OfferFile(str(path), {}).current()
     assert offer.public({"https://elsewhere.example": Rest(0.0, 99.0, "overloaded")}, 1.0)[0]["available"]
+
+
+@pytest.mark.parametrize(
+    ("address", "named", "accent"),
+    [
+        ("https://api.openai.com/v1", "", "openai"),
+        ("https://API.OpenAI.com:443/v1", "", "openai"),
+        ("https://api.mistral.ai/v1", "", "mistral"),
+        ("https://api.openai.com/v1", "think_tags", "think_tags"),
+        ("https://openai.example/v1", "", ""),
+        ("http://127.0.0.1:8001/v1", "", ""),
+        (None, "", ""),
+    ],
+)
+def test_a_provider_is_known_by_its_address(address: str | None, named: str, accent: str) -> None:
+    config = ModelConfig("m", "M", "openai_chat", "m", accent=named)
+    assert config.accent_at(address) == accent
+
+
+def test_every_accent_of_an_address_exists() -> None:
+    assert set(ACCENTS_AT.values()) <= set(ACCENTS)

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from django.urls import URLPattern, get_resolver
 
+from chatapp.catalogue import availability, parse_catalogue
 from chatapp.consumers import BAD_MESSAGE, FAULT, NOT_FOUND, RESTART, TOO_MANY, TRY_LATER
 from chatapp.errors import STATUS
+from chatapp.upstreams import spec_of
+from streaming.upstream.ports import ChatRequest, Message
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,3 +39,14 @@ def test_every_code_stands_beside_its_status(code: str, status: int) -> None:
 @pytest.mark.parametrize("code", [BAD_MESSAGE, NOT_FOUND, TOO_MANY, FAULT, RESTART, TRY_LATER])
 def test_every_code_that_closes_a_socket_is_described(code: int) -> None:
     assert f"| {code} |" in PROTOCOL
+
+
+def test_the_example_of_a_model_works_word_for_word(tmp_path: Path) -> None:
+    path = tmp_path / "models.toml"
+    path.write_text(README.partition("## Add a model")[2].partition("```toml\n")[2].partition("```")[0], "utf-8")
+    (config,) = parse_catalogue(path)
+    environ = {"OPENAI_API_KEY": "sk-example"}
+    assert availability(config, environ) is None
+    spec = spec_of(config, config.address_in(environ) or "")
+    body = spec.build_body(ChatRequest(config.model, (Message("user", "Hi"),), {"max_tokens": 50}))
+    assert (body["max_completion_tokens"], "max_tokens" in body) == (50, False)

@@ -18,6 +18,7 @@ from chatapp.offer import Offer, OfferFile
 from chatapp.upstreams import build_upstream
 from streaming.errors import UpstreamError
 from streaming.upstream.estimate import estimate_tokens
+from streaming.upstream.faults import unexpected
 from streaming.upstream.ports import (
     ChatRequest,
     FinishChunk,
@@ -113,6 +114,9 @@ async def _try(config: ModelConfig) -> Trial:
         trial.ended = f"{exc.code}: {exc.message}"
     except TimeoutError:
         trial.ended = f"no end within {TEST_S:.0f} s"
+    except Exception as exc:  # noqa: BLE001 (its words may hold the key)
+        fault = unexpected(exc)
+        trial.ended = f"{fault.code}: {fault.detail}"
     trial.took_s = time.monotonic() - began
     return trial
 
