@@ -42,6 +42,7 @@ from streaming.markdown import BlockRenderer
 from streaming.snapshot import Block, fold
 from streaming.store import Job, Outcome, Store
 from streaming.upstream.estimate import complete_usage, estimate_input, estimate_tokens
+from streaming.upstream.faults import SAID_CHARS, unexpected
 from streaming.upstream.ports import (
     ChatRequest,
     Chunk,
@@ -176,13 +177,11 @@ class Driver:
             return
         self._timings.mark("started_at")
         self._record(Start(self._job.model, self._job.pane, self._job.params))
-        try:
-            finish = await self._call_with_retries(*prepare(self._job))
-        except UpstreamError as exc:
-            logger.warning("generation %s: %s: %s %s", self._job.ref.gen, exc.code, exc.message, exc.detail)
-            await self._end(self._failed(exc))
-            return
-        if self._journal.fenced:
+        finish = await self._finish_of(prepare)
+        if isinstance(finish, UpstreamError):
+            logger.warning("generation %s: %s: %s %s", self._job.ref.gen, finish.code, finish.message, finish.detail)
+            await self._end(self._failed(finish))
+        elif self._journal.fenced:
             logger.warning("generation %s: taken over or deleted; this driver stops", self._job.ref.gen)
         elif self._journal.cancel is not None:
             await self._end(self._cancelled())
@@ -190,6 +189,15 @@ class Driver:
             await self._end(self._lost("The server was shut down while this answer was being written."))
         else:
             await self._end(self._done(finish))
+
+    async def _finish_of(self, prepare: Prepare) -> FinishChunk | UpstreamError | None:
+        """Give how the call ended; None when it was stopped. A fault of ours ends the answer too, and at once."""
+        try:
+            return await self._call_with_retries(*prepare(self._job))
+        except UpstreamError as exc:
+            return exc
+        except Exception as exc:  # noqa: BLE001 (its words may hold a header with its key)
+            return unexpected(exc)
 
     async def _call_with_retries(self, upstream: Upstream, request: ChatRequest) -> FinishChunk | None:
         for attempt in range(RETRIES + 1):
@@ -234,6 +242,8 @@ class Driver:
                 self._is_closed = await asyncio.shield(call.close())
         except TimeoutError:
             logger.warning("generation %s: its upstream is not proven closed", self._job.ref.gen)
+        except Exception as exc:  # noqa: BLE001 (the answer may be whole all the same)
+            logger.error("generation %s: closing its upstream: %s", self._job.ref.gen, unexpected(exc).detail)  # noqa: TRY400
 
     async def _pause(self, retry_after_s: float | None, attempt: int) -> None:
         # Full jitter, so that many panes of one upstream do not come back together.
@@ -367,7 +377,8 @@ class Driver:
         return Cancelled(request.by, upstream, latency, self._length(), self._timings.ended())
 
     def _failed(self, exc: UpstreamError) -> Error:
-        return Error(exc.code, exc.message, exc.retryable, False, self._length(), self._timings.ended())
+        said = exc.said[:SAID_CHARS] or None
+        return Error(exc.code, exc.message, exc.retryable, False, self._length(), self._timings.ended(), said)
 
     def _lost(self, message: str) -> Error:
         return Error(DRIVER_LOST, message, True, False, self._length(), self._timings.ended())

@@ -132,6 +132,7 @@ class Error:
     resumable: bool
     text_length: int
     timings: Mapping[str, Json] = field(default_factory=dict)
+    said: str | None = None  # The upstream's own words, cleaned and without secrets; at most 2,000 code points.
 
 
 Terminal: TypeAlias = Done | Cancelled | Error

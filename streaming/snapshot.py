@@ -73,7 +73,7 @@ class Snapshot:
     steps: tuple[str, ...] = ()
     usage: Mapping[str, Json] | None = None
     finish: str | None = None
-    error: Mapping[str, Json] | None = None  # code, message, retryable, resumable
+    error: Mapping[str, Json] | None = None  # code, message, retryable, resumable; said, if anything was
     cancel: Mapping[str, Json] | None = None  # reason, upstream, latency_ms
     cancel_requested: Mapping[str, Json] | None = None  # at, by; None again once the terminal event has answered it
     resumed: int = 0  # how often the generation was resumed
@@ -188,11 +188,14 @@ def _changes(snapshot: Snapshot, event: Event) -> dict[str, Json]:
         case Cancelled(reason=reason, upstream=upstream, latency_ms=latency_ms, timings=timings):
             cancel = {"reason": reason, "upstream": upstream, "latency_ms": latency_ms}
             return {"cancel": cancel, "timings": timings}
-        case Error(code=code, message=message, retryable=retryable, resumable=resumable, timings=timings):
-            error = {"code": code, "message": message, "retryable": retryable, "resumable": resumable}
-            return {"error": error, "timings": timings}
+        case Error(timings=timings):
+            told = body_to_dict(event.body)
+            return {"error": {name: told[name] for name in _ERROR if name in told}, "timings": timings}
         case _ as never:
             assert_never(never)
+
+
+_ERROR = ("code", "message", "retryable", "resumable", "said")
 
 
 def _tools(tools: tuple[Tool, ...], body: ToolDelta | ToolComplete | ToolResult) -> tuple[Tool, ...]:

@@ -76,6 +76,7 @@ function after(state, event) {
   return event.type === "error" && event.code === DRIVER_LOST ? State.interrupted : next;
 }
 
+const ERROR_FIELDS = ["code", "message", "retryable", "resumable", "said"];
 const USAGE_FIELDS = ["source", "input", "output", "cached", "reasoning"];
 
 const pick = (event, names) =>
@@ -105,10 +106,7 @@ const CHANGES = {
     cancel: { reason, upstream, latency_ms },
     timings,
   }),
-  error: (_, { code, message, retryable, resumable, timings = {} }) => ({
-    error: { code, message, retryable, resumable },
-    timings,
-  }),
+  error: (_, event) => ({ error: pick(event, ERROR_FIELDS), timings: event.timings ?? {} }),
 };
 
 function changeTool(tools, call, change) {

@@ -20,12 +20,13 @@ import httpx
 from streaming.errors import UpstreamError
 from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import MISSHAPEN, JsonDialect
-from streaming.upstream.faults import fault
+from streaming.upstream.faults import fault, without_secrets
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.http import Deadlines, HttpCall, Limits
 from streaming.upstream.http_faults import from_httpx, from_response
 from streaming.upstream.network import client
 from streaming.upstream.ports import ChatRequest, Chunk, Message
+from streaming.upstream.refused import check_headers
 from streaming.upstream.request import JSON_SCHEMA, Check, Fields, check_extras, take_params
 from streaming.upstream.usage import count
 from streaming.upstream.vocabulary import TokenTrail, Vocabulary
@@ -192,12 +193,16 @@ class LlamaCppCall:
         deadlines = upstream.deadlines
         # Refused before anything is asked.
         build_body(self._request, ())
+        check_headers(upstream.headers)
         try:
             async with asyncio.timeout(deadlines.first_byte_s), _client(upstream) as client:
                 prompt = await _prompt_ids(client, self._request.messages)
                 served = await upstream.served(client)
         except TimeoutError as exc:
             raise fault("first_byte_timeout") from exc
+        except UpstreamError as exc:
+            without_secrets(exc, upstream.secrets)
+            raise
         except MISSHAPEN as exc:
             raise fault("not_a_stream", detail=f"{type(exc).__name__}: {exc}") from exc
         if served.context_tokens is not None and len(prompt) >= served.context_tokens:

@@ -38,7 +38,8 @@ _COMMON: Final = frozenset({"seed", "stop", "reasoning", "thinking", "think"})
 _MARKS: Final = "'\"`‘’“”"
 _WORD: Final = re.compile(r"[A-Za-z][\w.]*\w", re.ASCII)
 _QUOTED: Final = re.compile(
-    rf"(?i)\b(?:parameter|argument|field|property|option|key|name)s?\W{{0,3}}\s*[{_MARKS}]([\w.\[\]-]{{1,60}})[{_MARKS}]"
+    r"(?i)\b(?:parameter|argument|field|property|option|key|name)s?(?: supplied| provided| given)?\W{0,3}"
+    rf"[{_MARKS}]([\w.\[\]-]{{1,60}})[{_MARKS}]"
 )
 _NAME: Final = re.compile(r"[A-Za-z_][\w.\[\]-]{0,59}", re.ASCII)
 # Where pydantic says that a value came from, before it says what it is called.

@@ -187,7 +187,7 @@ class ScriptedCall:
 def _chunk(beat: Chunk | Report | Cut) -> Chunk:
     match beat:
         case Report(message=message, code=code):
-            raise reported((code,), message)
+            raise reported((code,), message, said=message)
         case Cut(kind=kind):
             raise fault("incomplete_stream" if kind == "end" else "connection_lost")
         case chunk:

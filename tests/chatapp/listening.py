@@ -111,3 +111,16 @@ async def _socket_frames(socket: WebsocketCommunicator) -> Frames:
         yield frame
         if "cursor" in frame:
             await socket.send_to(json.dumps({"type": "ack", "cursor": frame["cursor"]}))
+
+
+async def until_all_ended(frames: AsyncIterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Give the events of a reader's frames up to the end of as many answers."""
+    events: list[dict[str, Any]] = []
+    ended = 0
+    async for frame in frames:
+        new = frame.get("events", ())
+        events += new
+        ended += sum(event["type"] in ("done", "cancelled", "error") for event in new)
+        if ended == count:
+            return events
+    raise AssertionError(f"the stream ended when {ended} of {count} answers had")

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -17,7 +16,7 @@ from chatapp.parsing import MAX_PANES
 from chatapp.rows import snapshot_of
 from chatapp.wiring import Worker
 from streaming.snapshot import Snapshot
-from tests.chatapp.listening import folded, over_ndjson
+from tests.chatapp.listening import folded, over_ndjson, until_all_ended
 from tests.chatapp.people import Person
 from tests.streaming.upstream.recorded import MISSING, SHARED, Outcome, differences, expected
 from tests.streaming.upstream.replay import Recording, all_recordings, catalogue, replaying
@@ -68,18 +67,6 @@ async def test_recorded_streams_arrive_as_expected_everywhere(
             *(f"shown {name}" for name in ("usage", "finish", "error") if shown[name] != getattr(heard, name)),
         ]  # fmt: skip
     assert {case: found for case, found in wrong.items() if found} == {}
-
-
-async def until_all_ended(frames: AsyncIterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = []
-    ended = 0
-    async for frame in frames:
-        new = frame.get("events", ())
-        events += new
-        ended += sum(event["type"] in ("done", "cancelled", "error") for event in new)
-        if ended == count:
-            return events
-    raise AssertionError(f"the stream ended when {ended} of {count} answers had")
 
 
 def deviations(heard: Snapshot, recording: Recording) -> list[str]:

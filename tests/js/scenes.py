@@ -101,8 +101,10 @@ class Answer:
     def cancelled(self) -> list[Json]:
         return self._event(Cancelled("user", "closed", 43, len(self.snapshot.text), self._timings()))
 
-    def failed(self, message: str = "The model service broke the answer off. Try again.") -> list[Json]:
-        body = Error("upstream_interrupted", message, True, False, len(self.snapshot.text), self._timings())
+    def failed(
+        self, message: str = "The model service broke the answer off. Try again.", said: str | None = None
+    ) -> list[Json]:
+        body = Error("upstream_interrupted", message, True, False, len(self.snapshot.text), self._timings(), said)
         return self._event(body)
 
     def _event(self, body: Body) -> list[Json]:

@@ -53,7 +53,9 @@ async def _failed(scene: scenes.Scene) -> None:
     await scene.open(scenes.sync(scenes.turn("t", "Why is the sky blue?", answers), panes=_panes(answers)))
     text = "Sunlight is scattered by the **air**, and blue light more than red.\n\nSo the sky "
     await scene.say(a.start(), b.start(), c.start(), a.text(text), b.text(text), c.text(text))
-    await scene.say(a.failed(), b.cancelled(), c.text("looks blue.\n"), c.done("length"))
+    await scene.say(
+        a.failed(said="The engine is overloaded."), b.cancelled(), c.text("looks blue.\n"), c.done("length")
+    )
 
 
 async def _restored(scene: scenes.Scene) -> None:

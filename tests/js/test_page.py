@@ -84,6 +84,19 @@ async def test_a_failed_pane_says_so_and_keeps_its_text(scene: Scene) -> None:
     await expect(scene.page.locator(f"{pane(scene, 2)} .notice")).to_be_hidden()
 
 
+async def test_what_the_service_said_is_folded_and_can_be_unfolded_by_keyboard(scene: Scene) -> None:
+    careful, lively = await two_live(scene)
+    await scene.say(careful.failed("It did not accept top_p.", "<b>top_p</b>\nשלום"), lively.failed("No key."))
+    words = scene.page.locator(f"{pane(scene, 1)} .said__text")
+    await expect(words).to_be_hidden()
+    await expect(scene.page.locator(f"{pane(scene, 2)} .said")).to_be_hidden()
+    await scene.page.locator(f"{pane(scene, 1)} .said__summary").focus()
+    await scene.page.keyboard.press("Enter")
+    await expect(words).to_be_visible()
+    assert await words.inner_text() == "<b>top_p</b>\nשלום"
+    assert await words.get_attribute("dir") == "auto"
+
+
 async def test_a_turn_from_another_tab_appears(scene: Scene) -> None:
     careful, lively = await two_live(scene)
     await scene.say(careful.done(), lively.done())

@@ -61,7 +61,8 @@ def _ending(chance: random.Random) -> Json:
     done = {"type": "done", "finish": "stop", "text_sha256": "", "text_length": 0, "timings": {"ended_at": 1}}
     code = chance.choice(["driver_lost", "overloaded"])
     said = {"code": code, "message": "It failed.", "retryable": True, "resumable": False}
-    return chance.choice([done, {"type": "error", "text_length": 0, **said}])
+    words = chance.choice([{}, {"said": "its own words"}])
+    return chance.choice([done, {"type": "error", "text_length": 0, **said, **words}])
 
 
 def _text(chance: random.Random) -> Json:

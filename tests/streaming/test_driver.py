@@ -26,7 +26,7 @@ from streaming.upstream.ports import (
     ToolCompleteChunk,
     UsageChunk,
 )
-from tests.streaming.fakes import HELLO, error, until
+from tests.streaming.fakes import HELLO, LedCall, error, until
 from tests.streaming.logs import folded
 from tests.streaming.process import Clock, Process, serving
 
@@ -146,6 +146,60 @@ async def test_a_model_that_cannot_be_prepared_fails_with_the_reason(process: Pr
     one, driving = process.start()
     await driving
     assert (await process.snapshot(one.ref)).error["code"] == "model_unavailable"  # type: ignore[index]
+
+
+SECRET = "sk-a-key-that-nobody-may-read"
+
+
+@pytest.mark.parametrize("where", ["prepare", "call", "first chunk", "later"])
+async def test_a_fault_of_ours_ends_the_answer_at_once_and_its_words_are_not_logged(
+    process: Process, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
+    exploding = ValueError(f"Illegal header value b'Bearer {SECRET}'")
+
+    def explode(*_: Any) -> Any:
+        raise exploding
+
+    if where == "prepare":
+        process.runtime._prepare = explode
+    elif where == "call":
+        process.upstream.call = explode  # type: ignore[method-assign]
+    process.upstream.script = [exploding] if where == "first chunk" else [Opened(), TextChunk("Hel"), exploding]
+    one, driving = process.start()
+    await driving
+    snapshot = await process.snapshot(one.ref)
+    assert snapshot.error is not None
+    assert (snapshot.state, snapshot.error["code"]) == (State.FAILED, "internal_error")
+    assert snapshot.text == ("Hel" if where == "later" else "")
+    assert process.store.outcomes[one.ref.gen].snapshot.state is State.FAILED
+    assert "internal_error" in caplog.text
+    assert "ValueError at " in caplog.text
+    assert SECRET not in caplog.text
+
+
+async def test_a_connection_that_cannot_be_closed_does_not_spoil_a_whole_answer(
+    process: Process, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def close(_: Any) -> bool:
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setattr(LedCall, "close", close)
+    process.upstream.script = HELLO
+    one, driving = process.start()
+    await driving
+    assert (await process.snapshot(one.ref)).state is State.COMPLETED
+    assert "RuntimeError at " in caplog.text
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(("said", "told"), [("Use 1.", "Use 1."), ("", None), ("x" * 5000, "x" * 2000)])
+async def test_what_the_service_said_is_kept_beside_our_sentence(process: Process, said: str, told: str | None) -> None:
+    process.upstream.script = [error("bad_request", said=said)]
+    one, driving = process.start()
+    await driving
+    for snapshot in (await process.snapshot(one.ref), process.store.outcomes[one.ref.gen].snapshot):
+        assert snapshot.error is not None
+        assert snapshot.error.get("said") == told
 
 
 async def test_a_second_task_for_the_same_generation_calls_no_model(process: Process) -> None:

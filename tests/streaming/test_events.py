@@ -54,6 +54,7 @@ ENDS = st.sampled_from(
         Done("stop", "0" * 64, 0, {"ended_at": 1}),
         Cancelled("user", "closed", 3, 0),
         Error("idle_timeout", "Silence.", retryable=True, resumable=False, text_length=0),
+        Error("bad_request", "No.", retryable=False, resumable=False, text_length=0, said="nо"),
         Error("driver_lost", "Gone.", retryable=True, resumable=False, text_length=0),
     ]
 )

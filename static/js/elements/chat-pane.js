@@ -175,17 +175,28 @@ export class ChatPane extends HTMLElement {
     notice.hidden = said === null;
     setText(noticeTitle, said?.title ?? "");
     setText(noticeText, said?.text ?? "");
+    this.#paintSaid(snapshot.error?.said ?? "");
+  }
+
+  #paintSaid(words) {
+    const { said, saidText } = this.#parts;
+    // Another answer's words come unasked, so they are folded again.
+    if (saidText.textContent !== words) said.open = false;
+    said.hidden = words === "";
+    setText(saidText, words);
   }
 
   // Actions
 
   #listen() {
-    const { scroller, jump, copy, reasoning, timings, retry, goOn } = this.#parts;
+    const { scroller, jump, copy, reasoning, said, timings, retry, goOn } = this.#parts;
     scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     scroller.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && this.#letGo(), { passive: true });
     // Opening the fold must not carry away what was clicked; what fits after all is followed again.
-    reasoning.addEventListener("click", () => this.#follow.release());
-    reasoning.addEventListener("toggle", () => this.#scrolled());
+    for (const fold of [reasoning, said]) {
+      fold.addEventListener("click", () => this.#follow.release());
+      fold.addEventListener("toggle", () => this.#scrolled());
+    }
     scroller.addEventListener("click", (event) => this.#copyCode(event));
     jump.addEventListener("click", () => this.#jump());
     retry.addEventListener("click", () => this.#askAgain("retry"));

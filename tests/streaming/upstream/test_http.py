@@ -1,14 +1,39 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
+from typing import Any, Final
 
 import pytest
 
-from streaming.upstream.http import Deadlines, Limits
+from streaming.upstream.http import Deadlines, HttpCall, Limits
+from streaming.upstream.openai_chat import OpenAIChat
 from streaming.upstream.ports import FinishChunk, Opened, TextChunk
 from tests.streaming.upstream.calls import KEY, chat_call, failure, opened, run, text_of
 from tests.streaming.upstream.server import CHUNKED, DONE, GZIP, SSE, STOP, TEXT, answers, holds, sends, serving
+
+REFUSALS: Final[list[dict[str, Any]]] = [
+    {
+        "names": "max_tokens",
+        "status": "400 Bad Request",
+        "body": {
+            "error": {
+                "message": "Unsupported parameter: 'max_tokens' is not supported with this model.",
+                "type": "invalid_request_error",
+                "param": "max_tokens",
+                "code": "unsupported_parameter",
+            }
+        },
+        "said": "Unsupported parameter: 'max_tokens' is not supported with this model.",
+    },
+    {
+        "names": "temperature",
+        "status": "422 Unprocessable Content",
+        "body": {"detail": [{"loc": ["body", "temperature"], "msg": "Input should be less than 2", "type": "lt"}]},
+        "said": "body.temperature: Input should be less than 2",
+    },
+]
 
 
 async def test_a_whole_answer_is_opened_then_its_chunks_then_its_finish() -> None:
@@ -125,6 +150,60 @@ async def test_the_words_of_the_service_go_to_the_detail_without_the_key() -> No
     assert "Incorrect" not in error.message
     assert KEY not in error.detail
     assert "AbCdEfGhIjKlMnOp" not in error.detail
+
+
+@pytest.mark.parametrize("value", ["Bearer sk-a\u200bb", "Bearer sk-a\nX: y", "sk-\u201cab", "sk-ab ", "sk-\x00ab", ""])
+async def test_a_header_that_cannot_be_sent_is_refused_before_anything_is(value: str) -> None:
+    async with serving(sends(SSE, STOP)) as server:
+        error = await failure(HttpCall(server.url, {"Authorization": value}, b"{}", OpenAIChat(Limits())))
+    assert (error.code, error.retryable, server.requests) == ("bad_credentials", False, [])
+    assert "of the header Authorization" in error.detail
+    assert "sk-" not in error.detail
+
+
+async def test_a_fault_of_ours_ends_the_call_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def explode(*_: object, **__: object) -> None:
+        raise ValueError(KEY)
+
+    async with serving(sends(SSE, STOP)) as server:
+        call = chat_call(server.url)
+        monkeypatch.setattr(call._client, "build_request", explode)
+        error = await failure(call)
+    assert (error.code, KEY in error.detail) == ("internal_error", False)
+    assert error.detail.startswith("ValueError at test_http.py")
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal["names"])
+async def test_a_refused_parameter_is_named_and_the_service_s_words_are_kept(refusal: dict[str, Any]) -> None:
+    body = json.dumps(refusal["body"]).encode()
+    async with serving(answers(refusal["status"], body, Content_Type="application/json")) as server:
+        error = await failure(chat_call(server.url))
+    assert error.code == "bad_request"
+    assert f"did not accept {refusal['names']}. " in error.message
+    assert error.said == refusal["said"]
+
+
+async def test_the_service_s_words_are_cleaned_bounded_and_without_secrets() -> None:
+    words = f"a\u202eb\x1b[31mc\u200bd\u2028e {KEY} " + "x " * 9000
+    async with serving(answers("400 Bad", json.dumps({"error": {"message": words}}).encode())) as server:
+        said = (await failure(chat_call(server.url))).said
+    assert said.startswith("ab[31mcd\ne *** x x")
+    assert len(said) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        (b"model is loading", "text/plain", "model is loading"),
+        (b"<html><p>Bad Gateway", "text/html", ""),
+        (b"<html><p>Bad Gateway", "", ""),
+        (b"", "text/plain", ""),
+        (b'{"error": "no"}', "text/html", "no"),
+    ],
+)
+async def test_words_that_are_no_json_are_kept_if_they_are_meant_to_be_read(body: bytes, kind: str, said: str) -> None:
+    async with serving(answers("400 Bad", body, Content_Type=kind)) as server:
+        assert (await failure(chat_call(server.url))).said == said
 
 
 async def test_a_clean_end_without_the_sign_of_the_end_is_incomplete() -> None:
