@@ -33,6 +33,7 @@ PARAMS: Final[Fields] = {
     "max_tokens": "max_output_tokens",
     "reasoning_effort": "reasoning_effort",
 }
+BEGINNINGS: Final = ("created", "queued", "in_progress")
 ENDS: Final = frozenset({"completed", "incomplete", "failed", "cancelled"})
 # What events carry, by their names without the ending: .delta for a piece, .done for the whole.
 CARRIED: Final = {
@@ -103,6 +104,7 @@ class Responses(JsonDialect):
         self._strays: set[Hashable] = set()  # Items whose arguments came, but not the call itself.
         self._text, self._summary, self._thinking = Spoken(), Spoken(), Spoken()
         self._channels = {TEXT: self._text, REFUSAL: self._text, SUMMARY: self._summary, THINKING: self._thinking}
+        self._unread = False  # Something came that holds text, and that is not read.
         self._doubt = Doubt()
         self._all_numbered = True  # Where some events have no number, a jump tells nothing.
 
@@ -137,6 +139,7 @@ class Responses(JsonDialect):
         elif kind == "error":
             self.fail({"error": payload})
         elif payload.get("object") == "response":
+            self.runs = payload.get("status") in BEGINNINGS
             self._response(payload, str(payload.get("status")))
         elif kind.count(".") == 1 and kind.startswith("response."):
             self._response(payload.get("response") or {}, kind.removeprefix("response."))
@@ -182,7 +185,8 @@ class Responses(JsonDialect):
             self._settle([(CARRIED[name], text)], self._place(payload))
         elif name in ("response.content_part", "response.reasoning_summary_part"):
             self._settle([text_of(payload.get("part") or {})], self._place(payload))
-        # All else are searches, code, images: the service's own doings.
+        elif "_call" not in name:  # The service's own doings are all named as calls: searches, code, images.
+            self._unread = self._unread or bool(payload.get("delta") or payload.get("text"))
 
     def _place(self, payload: dict[str, Any]) -> tuple[Hashable, Hashable]:
         """Say where an event belongs: its item, and its part in it. Some events name the item by its id alone."""
@@ -201,12 +205,10 @@ class Responses(JsonDialect):
         else:
             parts = list(texts_of(item))
             self._settle(parts, (key,))
-            said = any(text for _, text in parts) or (item.get("type") not in MESSAGES and not self._spoke(key))
+            reasoned = key in self._summary or key in self._thinking
+            said = any(text for _, text in parts) or not (reasoned or item.get("type") in MESSAGES)
         if done and isinstance(key, int):
             self._doubt.closed(key, whole=said)
-
-    def _spoke(self, key: Hashable) -> bool:
-        return key in self._summary or key in self._thinking
 
     def _settle(self, parts: list[tuple[str, str]], place: Place) -> None:
         """Hold final forms against what came for their place, and tell what is missing."""
@@ -250,14 +252,14 @@ class Responses(JsonDialect):
         self.answer.tool(id=None, index=call.number, name=form.get("name"), arguments=piece)
 
     def _response(self, response: dict[str, Any], state: str) -> None:
-        """Take the response itself: from an event, or asked for. Its own status is more telling than the event's."""
+        """Take the response itself, as it is in an event of this name, or was asked for."""
         if response.get("id"):
             self.response = self.response or valid(str(response["id"]))
-        status = response.get("status") if response.get("status") in ENDS else state
         if response.get("usage"):
             self.answer.used(openai_usage(response["usage"]))
-        self.runs = state in ("queued", "in_progress")
-        if status in ENDS:
+        # At its end the response's own word is more telling than the event's.
+        status = response.get("status") if response.get("status") in ENDS else state
+        if status in ENDS and state not in BEGINNINGS:
             self._end(response, status)
 
     def _end(self, response: dict[str, Any], status: str) -> None:
@@ -288,6 +290,9 @@ class Responses(JsonDialect):
             raise fault("hole_in_answer", detail="events are missing, and the response does not say what they held")
         if status == "completed" and not all(call.said for call in self._calls.values()):
             raise fault("hole_in_answer", detail="the arguments of a call never came")
+        unread = self._unread or any(item.get("text") or item.get("content") for item in output)
+        if unread and not (self._calls or any(self._channels.values())):
+            raise fault("hole_in_answer", detail="nothing that came could be read")
 
 
 def _name_of_item(payload: dict[str, Any]) -> Hashable:

@@ -104,6 +104,14 @@ async def test_a_lost_connection_is_joined_again_behind_what_was_heard() -> None
     assert service.asked == ["POST /v1/responses", "GET /v1/responses/resp_1?stream=true&starting_after=2"]
 
 
+async def test_a_stream_that_says_that_it_is_in_progress_is_joined_again_all_the_same() -> None:
+    begun = CREATED + event(1, "response.in_progress", response={"id": "resp_1", "status": "in_progress"})
+    service = Service(begun, b"".join(WORDS[1:]) + COMPLETED)
+    chunks, error = await read(service)
+    assert (text_of(chunks), error) == ("w2 w3 w4 ", None)
+    assert service.asked[1].endswith("starting_after=1")
+
+
 async def test_what_is_repeated_is_passed_over() -> None:
     chunks, _ = await read(Service(CREATED + WORDS[0], CREATED + b"".join(WORDS) + COMPLETED))
     assert text_of(chunks) == "w1 w2 w3 w4 "

@@ -97,6 +97,10 @@ def summed_up(outcome: Outcome) -> tuple[Any, ...]:
         ([text("A", 1), completed(message("A"))], "A"),
         ([text("A"), text("B", 2), completed(message("A"), reasoning(), message("B"))], "AB"),
         ([text("A"), completed(message("A"), message("B"))], "AB"),
+        ([text(" A\n"), done(message("A")), completed(message("A"))], " A\n"),
+        ([event("queued", response={"status": "completed"}), text("A"), completed()], "A"),
+        ([event("code_interpreter_call_code.delta", delta="1+1"), text("A"), completed()], "A"),
+        ([text("A"), event("done", response={"status": "completed"})], "A"),
         ([event("output_text.delta", delta="A"), event("output_text.done", text="AB"), completed(message("AB"))], "AB"),
     ],
 )
@@ -195,6 +199,9 @@ def test_the_input_of_a_custom_tool_is_told_once() -> None:
         [added(call("")), done(call(name="rm")), completed()],
         [added(call("")), completed()],
         [event("function_call_arguments.delta", output_index=0, delta=ARGUMENTS), completed()],
+        # Nothing but what nobody knows how to read.
+        [event("new_text.delta", delta="Hello"), completed()],
+        [completed({"type": "new_item", "content": [{"type": "output_text", "text": "Hello"}]})],
     ],
 )
 def test_what_does_not_fit_what_came_is_never_completed(events: list[Json]) -> None:
