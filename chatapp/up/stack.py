@@ -93,6 +93,8 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
     """
     Check the ground and decide what to start. Nothing but folders is made yet; what was made goes again.
 
+    What no Redis here can read is set aside, last of all: when nothing is in the way any more.
+
     Raises:
         Refused: something is in the way.
     """
