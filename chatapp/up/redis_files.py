@@ -35,6 +35,11 @@ def look_at(folder: Path) -> Files | None:
     return Files(layout, _writer(folder, head), known, fault)
 
 
+def holds_something(folder: Path) -> bool:
+    """Tell whether there is anything that a server may refuse, whatever it is."""
+    return any(not path.is_socket() and path.name != _RECORD for path in folder.iterdir())
+
+
 def record(folder: Path, server: Server) -> None:
     """Write down who writes in the folder from now on."""
     draft = folder / f"{_RECORD}.{os.getpid()}"
@@ -66,7 +71,7 @@ def set_aside(folder: Path, files: Files, fault: str) -> str:
     whose = f" that {files.writer} wrote" if files.writer else ""
     return (
         f"Redis starts empty: the files{whose} were set aside, because {fault}. Answers that were being written end as "
-        f"interrupted, all others are in the database. Nobody needs {aside} any more, unless to look into it."
+        f"interrupted, all others are in the database. Remove {aside} when nobody wants to look into it."
     )
 
 

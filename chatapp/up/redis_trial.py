@@ -13,7 +13,8 @@ from pathlib import Path
 from chatapp.up.child import Child
 from chatapp.up.console import Console
 from chatapp.up.probes import redis_answers
-from chatapp.up.redis_files import look_at, set_aside
+from chatapp.up.redis_files import holds_something, look_at, set_aside
+from chatapp.up.redis_formats import Files, Layout
 from chatapp.up.redis_server import PrivateRedis
 from chatapp.up.service import Service
 
@@ -31,9 +32,9 @@ async def mend(redis: PrivateRedis, env: Mapping[str, str]) -> str:
     Raises:
         Refused: the files are the cause and cannot be set aside.
     """
-    files = look_at(redis.folder)
-    if files is None or not await _starts_empty(redis, env):
+    if not holds_something(redis.folder) or not await _starts_empty(redis, env):
         return ""
+    files = look_at(redis.folder) or Files(Layout.SINGLE)
     return set_aside(redis.folder, files, f"{redis.server} does not start with them; its lines above say why")
 
 

@@ -254,7 +254,14 @@ async def test_damaged_files_are_set_aside_with_a_sentence(machine: Machine, ser
     assert len(machine.aside()) == 1
 
 
-@pytest.mark.parametrize("spoil", [_spoil, lambda path: _cut(path, 40)], ids=["garbage", "half"])
+def _make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "spoil", [_spoil, lambda path: _cut(path, 40), _make_folder], ids=["garbage", "half", "a folder for a file"]
+)
 async def test_a_damaged_single_file_is_set_aside_too(machine: Machine, spoil: Callable[[Path], None]) -> None:
     machine.has("redis 6")
     await _write(machine)

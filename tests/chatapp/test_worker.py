@@ -92,9 +92,11 @@ async def test_a_worker_that_is_told_to_stop_ends_what_it_drives(
     gen = (await guest.ask(await guest.begin(), "Say this", "endless"))["generations"][0]["gen"]
     await until_state(gen, State.RUNNING, worker_process)
     worker_process.send_signal(signal.SIGTERM)
+    while await presence.living(web().redis):
+        await asyncio.sleep(LOOK_AGAIN_S)
+    assert worker_process.poll() is None  # It takes no more, and says so, while it lets its answers go on.
     assert await asyncio.to_thread(worker_process.wait, 20) == 0
     assert (await state_of(gen)) == State.INTERRUPTED
-    assert await presence.living(web().redis) == 0
 
 
 async def test_a_turn_that_nobody_was_told_of_is_found_by_a_worker(
