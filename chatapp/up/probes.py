@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from chatapp import presence
 
 _ANSWER_S = 5.0  # Longer than /readyz takes at most.
 _MOST_BYTES = 16 * 1024
+_LENGTH = re.compile(rb"^content-length: *(\d+)", re.IGNORECASE | re.MULTILINE)
 
 
 async def redis_answers(url: str) -> bool:
@@ -65,11 +67,17 @@ async def _redis_ms(client: Redis) -> int:
 async def _get(address: str, port: int, path: str, host: str) -> bytes:
     reader, writer = await asyncio.open_connection(address, port)
     try:
-        # 1.0, so that the body comes as it is, and ends with the connection.
-        writer.write(f"GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         answer = bytearray()
-        while len(answer) < _MOST_BYTES and (data := await reader.read(_MOST_BYTES)):
+        # Not every server closes the connection when it was asked to.
+        while not _is_whole(answer) and (data := await reader.read(_MOST_BYTES)):
             answer += data
         return bytes(answer)
     finally:
         writer.close()
+
+
+def _is_whole(answer: bytearray) -> bool:
+    head, blank, body = answer.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    return len(answer) >= _MOST_BYTES or (bool(blank) and len(body) >= (int(length[1]) if length else 0))
