@@ -48,12 +48,12 @@ class Network:
 
     def _is_direct(self, host: str) -> bool:
         host = host.lower().rstrip(".")
-        if host == "localhost" or host.endswith(".localhost"):
+        if "*" in self.direct or host == "localhost" or host.endswith(".localhost"):
             return True
         with contextlib.suppress(ValueError):
             address = ip_address(host)
             return address.is_loopback or address.is_unspecified or any(_holds(one, host) for one in self.direct)
-        return any(_is_below(host, one.lower().lstrip("*").strip(".")) for one in self.direct)
+        return any(_is_below(host, one) for one in self.direct)
 
 
 _chosen = Network()
@@ -107,12 +107,16 @@ def _holds(network: str, address: str) -> bool:
     return False
 
 
-def _is_below(host: str, domain: str) -> bool:
-    return not domain or host == domain or host.endswith(f".{domain}")
+def _is_below(host: str, written: str) -> bool:
+    """Compare with `example.org`, `.example.org` or `*.example.org`, with a port or without, as other programs do."""
+    domain = written.lower().partition(":")[0].lstrip("*").strip(".")
+    return host == domain or host.endswith(f".{domain}")
 
 
 def _secrets_in(proxy: SplitResult) -> list[str]:
-    if not proxy.password:
+    """Without a password, the name is what lets in."""
+    if not proxy.username:
         return []
-    user, password = unquote(proxy.username or ""), unquote(proxy.password)
-    return [base64.b64encode(f"{user}:{password}".encode()).decode(), proxy.password, password]
+    user, password = unquote(proxy.username), unquote(proxy.password or "")
+    written = proxy.password or proxy.username
+    return [base64.b64encode(f"{user}:{password}".encode()).decode(), written, unquote(written)]

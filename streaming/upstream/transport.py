@@ -45,12 +45,13 @@ class OneRequest(httpx.AsyncBaseTransport):
             connector=aiohttp.TCPConnector(ssl=tls_context(), force_close=True, socket_factory=self._open_socket),
             cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, timeout=NO_TIMEOUT, trace_configs=[trace],
         )  # fmt: skip
-        with _errors_of_httpx():
+        proxy = chosen().proxy_for(str(request.url))
+        with _errors_of_httpx(resolves=httpx.ProxyError if proxy else httpx.ConnectError):
             response = self._response = await self._session.request(
                 # Address and headers go out as they were given: a signature may stand for their exact letters.
                 request.method, URL(str(request.url), encoded=True), allow_redirects=False,
                 headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
-                data=await request.aread() or None, proxy=chosen().proxy_for(str(request.url)),
+                data=await request.aread() or None, proxy=proxy,
             )  # fmt: skip
         self.body = Body(response)
         return httpx.Response(response.status, headers=response.raw_headers, stream=self.body, request=request)
@@ -107,9 +108,12 @@ class Body(httpx.AsyncByteStream):
 
 
 @contextlib.contextmanager
-def _errors_of_httpx() -> Iterator[None]:
+def _errors_of_httpx(resolves: type[httpx.TransportError] = httpx.ConnectError) -> Iterator[None]:
+    """Raise httpx's errors; `resolves` is the one for a name that does not exist, a proxy's if there is one."""
     try:
         yield
+    except aiohttp.ClientConnectorDNSError as exc:
+        raise resolves(str(exc)) from exc
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as exc:
         raise httpx.ProxyError(str(exc)) from exc
     except aiohttp.ClientConnectorError as exc:

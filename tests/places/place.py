@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.chatapp.folders import long_folder
 from tests.chatapp.starting import ROOT, Up, environment, processes_on, traces_on
 from tests.places.guest import PROMPT, ask
 from tests.places.service import FAR, TEXT_SAID, far_service
@@ -39,10 +40,15 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """`folder` is where the clone goes, below a new folder; `visit` does all that is done there."""
+    """
+    `folder` is where the clone goes, below a new folder; with a `length`, to a path of so many bytes instead.
+
+    `visit` does all that is done there.
+    """
 
     name: str
     folder: str = "plain"
+    length: int | None = None
     umask: str = "022"
     user: int | None = None
     wrapper: tuple[str, ...] = ()
@@ -61,7 +67,7 @@ class Stay:
 
     @property
     def root(self) -> Path:
-        return self.base / self.place.folder
+        return long_folder(self.base, self.place.length) if self.place.length else self.base / self.place.folder
 
     @property
     def var(self) -> Path:
@@ -90,7 +96,7 @@ class Stay:
             code = up.stop(signal.SIGTERM)
         assert code == 0, f"it ended with exit code {code}:\n{up.text}"
         assert traces_on(self.var) == []
-        assert sorted(path.name for path in self.base.iterdir()) == [Path(self.place.folder).parts[0]]
+        assert sorted(path.name for path in self.base.iterdir()) == [self.root.relative_to(self.base).parts[0]]
 
     def is_closed_to_others(self) -> None:
         found = [str(path) for path in (self.var, *self.var.rglob("*")) if path.lstat().st_mode & 0o077]
@@ -170,7 +176,7 @@ PLACES = (
     Place("spaces", "a b  c/d e "),
     Place("unicode", "é ü 你好 🙂/شمس"),
     Place("punctuation", "a+b&c=[d];e,f@g:h!'\"$HOME\\/-x"),
-    Place("218 bytes", "x" * 110 + "/" + "y" * 70),
+    Place("218 bytes", length=218),
     Place("umask 022", umask="022"),
     Place("umask 077", umask="077"),
     Place("umask 000", umask="000"),

@@ -127,8 +127,9 @@ async def test_a_proxy_is_told_its_password_and_nobody_else_is(authority: Author
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_a_proxy_that_is_away_is_named_as_what_is_away(scheme: str) -> None:
-    by(DEAD)
+@pytest.mark.parametrize("proxy", [DEAD, "http://no-such-proxy.invalid:3128"])
+async def test_a_proxy_that_is_away_is_named_as_what_is_away(scheme: str, proxy: str) -> None:
+    by(proxy)
     assert (await failure(chat_call(f"{scheme}://{HOST}/v1"))).code == "proxy_failure"
 
 
@@ -193,6 +194,17 @@ async def test_a_dead_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.
 def test_this_machine_and_what_is_excepted_are_called_without_it(url: str, proxied: bool) -> None:
     direct = (".example.org", "10.0.0.0/8", "192.168.0.7", "fd00::/8")
     assert (Network(None, {"all": DEAD}, direct).proxy_for(url) == DEAD) is proxied
+
+
+@pytest.mark.parametrize("written", ["*", "example.org:8443", "*.example.org", "EXAMPLE.org"])
+def test_exceptions_are_read_as_other_programs_read_them(written: str) -> None:
+    network = Network(None, {"all": DEAD}, (written,))
+    assert network.proxy_for("https://inside.example.org:8443/v1") is None
+    assert (network.proxy_for("http://10.1.2.3") is None) is (written == "*")
+
+
+def test_a_name_without_a_password_is_as_secret_as_one() -> None:
+    assert "t0ken" in Network(None, {"all": "http://t0ken@proxy:3128"}).secrets()
 
 
 def test_each_scheme_may_have_a_proxy_of_its_own() -> None:
