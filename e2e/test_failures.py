@@ -50,6 +50,7 @@ class Failed:
     stored: str
     notice: str
     copied: str
+    said: str | None  # By the service, in the fold.
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
@@ -67,7 +68,10 @@ async def failed(session: BrowserContext) -> AsyncIterator[dict[str, Failed]]:
         for number, (model, answer) in enumerate(zip(models, answers, strict=False), 1):
             notice = await chat.notice(number).inner_text()
             copied = await chat.copied(number) if answer["text"] else ""
-            found[model] = Failed(answer["state"], answer["error"]["code"], answer["text"], notice, copied)
+            said = await chat.pane(number).locator(".said__text").text_content()
+            error = answer["error"]
+            assert (error.get("said") or "") == said
+            found[model] = Failed(answer["state"], error["code"], answer["text"], notice, copied, said)
     yield found
     await page.close()
     await person.leave()
@@ -89,6 +93,13 @@ async def test_an_answer_that_breaks_off_keeps_its_text_and_is_marked_partial(
     assert (failed[model].stored, failed[model].copied) == (text, text)
     assert sentence in failed[model].notice
     assert "The text above is kept, and is partial." in failed[model].notice
+
+
+async def test_what_the_service_said_stands_in_a_fold(failed: dict[str, Failed]) -> None:
+    assert {model: one.said for model, one in failed.items() if one.said} == {
+        "error-midway": "scripted failure",
+        **dict.fromkeys(("refuse-401", "refuse-429", "refuse-500"), "refused by the script"),
+    }
 
 
 async def test_every_failure_has_a_sentence_of_its_own(failed: dict[str, Failed]) -> None:

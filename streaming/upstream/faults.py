@@ -145,6 +145,12 @@ _WORDS: Final = (
     ("invalid_api_key", "unauthorized"),
     ("permission", "forbidden"),
     ("model_not_found", "model_not_found"),
+    ("invalid_request", "bad_request"),
+    ("invalid_argument", "bad_request"),
+    ("unsupported_parameter", "bad_request"),
+    ("unsupported_value", "bad_request"),
+    ("badrequest", "bad_request"),
+    ("validationexception", "bad_request"),
 )
 _SECRETS: Final = re.compile(
     r"(?i)\b(?:bearer\s+\S+"

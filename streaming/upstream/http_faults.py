@@ -34,7 +34,8 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes) -> Upstr
     code = STATUS_CODES.get(status, "upstream_error" if status >= httpx.codes.INTERNAL_SERVER_ERROR else "bad_request")
     report = report_of_body(body) or Report(words=_plain_words(kind, body))
     if status in _BODY_SAYS_MORE:
-        code = reported(report.names, "", default=code).code
+        named = reported(report.names, "", default=code).code
+        code = code if named == "bad_request" else named  # The status says as much, or more.
     return fault(code, detail=detail, retry_after_s=retry_after(headers), said=report.words, parameter=report.parameter)
 
 

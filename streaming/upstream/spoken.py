@@ -25,6 +25,8 @@ class Spoken:
         self._items: dict[Hashable, dict[Hashable, list[str]]] = {}
         self._last: Place | None = None  # Where text came last, and
         self._pieces: list[str] = []  # what came there.
+        # What gateways that number items otherwise in each form say again, or two items that say the same.
+        self._again: dict[Hashable, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._items)
@@ -47,14 +49,21 @@ class Spoken:
         """
         Give what a final form has beyond what came for its place, which counts as come from then on.
 
-        A final form without text says nothing: services leave it out where they sent the text before.
+        A final form without text says nothing: services leave it out where they sent the text before. Where an
+        item that is new says what the last one said, all of the channel must tell whether it is another.
 
         Raises:
             UpstreamError: hole_in_answer.
         """
+        if place == ():
+            again, self._again = self._again, {}
+            final = final or "".join((self._heard(()), *again.values()))
         if not final or self._came_with_its_item(place):
             return ""
         heard = self._heard(place)
+        if not heard and place and self._last and final == self._heard(self._last[:1]):
+            self._again[place[0]] = final
+            return ""
         rest = beyond(heard, final)
         if rest and heard and self._last and self._last[: len(place)] != place:
             raise fault("hole_in_answer", detail="the rest of a part came when a later one had begun")

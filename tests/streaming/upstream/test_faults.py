@@ -46,6 +46,9 @@ def test_plain_words_stay_readable() -> None:
         ([503], "overloaded"),
         (["429"], "rate_limited"),
         (["server_error"], "upstream_reported"),
+        (["unsupported_value", "invalid_request_error"], "bad_request"),
+        (["rate_limit_exceeded", "invalid_request_error"], "rate_limited"),
+        (["BadRequestError", 400], "bad_request"),
         ([], "upstream_reported"),
     ],
 )

@@ -97,6 +97,11 @@ def summed_up(outcome: Outcome) -> tuple[Any, ...]:
         ([text("A", 1), completed(message("A"))], "A"),
         ([text("A"), text("B", 2), completed(message("A"), reasoning(), message("B"))], "AB"),
         ([text("A"), completed(message("A"), message("B"))], "AB"),
+        # Items that are numbered otherwise in each form, and two items that say the same.
+        ([text("A"), done(message("A"), 1), completed(message("A"))], "A"),
+        ([text("A", 2), event("output_text.done", text="A"), done(message("A"), 1), completed(message("A"))], "A"),
+        ([done(message("A")), done(message("A"), 1), completed(message("A"), message("A"))], "AA"),
+        ([done(message("A")), done(message("A"), 1), completed()], "AA"),
         ([text(" A\n"), done(message("A")), completed(message("A"))], " A\n"),
         ([event("queued", response={"status": "completed"}), text("A"), completed()], "A"),
         ([event("code_interpreter_call_code.delta", delta="1+1"), text("A"), completed()], "A"),
