@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
+from autobahn.exception import Disconnected
 from channels.routing import URLRouter
 from django.conf import settings
 from django.http.cookie import parse_cookie
@@ -25,14 +26,17 @@ from chatapp.errors import Problem
 from chatapp.following import Rights, admit, cursor_of, frames_of
 from chatapp.leaving import Left, leaving
 from chatapp.metrics import Sent
-from chatapp.origins import origin_is_allowed, parse_origin
+from chatapp.origins import origin_is_allowed, other_origins
 from chatapp.owners import owner_of_session
+from chatapp.sessions import SessionReader
 from chatapp.wiring import web
 from streaming.errors import LogUnavailable, ProtocolError
 from streaming.follower import MAX_UNACKNOWLEDGED_BYTES, Follower
-from streaming.frames import parse_ack
+from streaming.frames import RENEW, parse_ack
 
 logger = logging.getLogger(__name__)
+
+Say: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 
 MAX_MESSAGE = 4 * 1024
 # A page that slept answers everything at once when it wakes: 1 MiB of the smallest frames.
@@ -54,26 +58,54 @@ async def follow(scope: Any, receive: Any, send: Any) -> None:
     handshake failed.
     """
     await receive()
-    await send({"type": "websocket.accept"})
+    say = partial(_say, send)
+    try:
+        await say({"type": "websocket.accept"})
+        code = await _served(scope, receive, say)
+        await say({"type": "websocket.close", "code": code})
+    except _ReaderLeft:
+        return
+
+
+class _ReaderLeft(Exception):
+    """Nothing can be sent any more. People reload and close pages all the time."""
+
+
+async def _say(send: Any, message: dict[str, Any]) -> None:
+    """
+    Send a message to the reader.
+
+    Raises:
+        _ReaderLeft: they are gone. ASGI has an OSError for that; Daphne hands on what autobahn raises.
+    """
+    try:
+        await send(message)
+    except (OSError, Disconnected) as exc:
+        raise _ReaderLeft from exc
+
+
+async def _served(scope: Any, receive: Any, say: Say) -> int:
+    """Serve, and give the code to close with however that ends."""
     try:
         with leaving.interruptible():
-            code = await _serve(scope, receive, send)
+            return await _serve(scope, receive, say)
+    except _ReaderLeft:
+        raise
     except Left:
-        code = RESTART
+        return RESTART
     except Problem as exc:
-        code = _CODES[exc.code]
+        return _CODES[exc.code]
     except LogUnavailable:
-        code = TRY_LATER
+        return TRY_LATER
     except Exception:
         logger.exception("a WebSocket failed")
-        code = FAULT
-    await send({"type": "websocket.close", "code": code})
+        return FAULT
 
 
-async def _serve(scope: Any, receive: Any, send: Any) -> int:
+async def _serve(scope: Any, receive: Any, say: Say) -> int:
     """Serve until either side has enough; give the code to close with."""
     conversation, session_key = scope["url_route"]["kwargs"]["conversation"], _session_key(scope)
-    owner, names = await in_database(admit, partial(owner_of_session, session_key), conversation)
+    owner, names = await in_database(admit, lambda: owner_of_session(SessionReader(session_key)), conversation)
     query = parse_qs(scope["query_string"].decode("latin-1"))
     cursor = cursor_of(query.get("cursor", [""])[0])
     rights = Rights(session_key, owner, conversation)
@@ -82,7 +114,7 @@ async def _serve(scope: Any, receive: Any, send: Any) -> int:
         async with Follower(
             web().tailer, web().log, str(conversation), cursor, names, max_unacknowledged_bytes=MAX_UNACKNOWLEDGED_BYTES
         ) as follower:
-            return await _first(_send_frames(follower, rights, send), _hear(follower, receive))
+            return await _first(_send_frames(follower, rights, say), _hear(follower, receive))
     finally:
         stream.close()
 
@@ -97,12 +129,16 @@ async def _first(*parts: Coroutine[Any, Any, int]) -> int:
         await end(*tasks)
 
 
-async def _send_frames(follower: Follower, rights: Rights, send: Any) -> int:
+async def _send_frames(follower: Follower, rights: Rights, say: Say) -> int:
     async with frames_of(follower) as frames:
         async for frame in frames:
             if not await rights.hold():
                 return NOT_FOUND
-            await send({"type": "websocket.send", "text": frame.text})
+            if rights.session_is_due:
+                # A WebSocket can set no cookie, so the page is to make a request.
+                rights.session_is_due = False
+                await say({"type": "websocket.send", "text": RENEW})
+            await say({"type": "websocket.send", "text": frame.text})
             _SENT.count(len(frame.text))
     return TRY_LATER
 
@@ -153,9 +189,7 @@ _ROUTES = URLRouter(
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
     """Every WebSocket comes in here: first its Origin, then its address."""
-    configured = (parse_origin(origin.lower()) for origin in settings.SIDESTREAM_ORIGINS)
-    others = {origin for origin in configured if origin is not None}
-    if origin_is_allowed(scope["headers"], _scheme(scope), settings.ALLOWED_HOSTS, others):
+    if origin_is_allowed(scope["headers"], _scheme(scope), settings.ALLOWED_HOSTS, other_origins()):
         await _ROUTES(scope, receive, send)
     else:
         await refuse(scope, receive, send)

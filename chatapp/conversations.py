@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.timezone import now
 
 from chatapp.errors import not_found
@@ -62,9 +64,25 @@ def generation_of(owner: Owner, gen: uuid.UUID) -> Generation:
         raise not_found() from exc
 
 
-def live_refs(owner: Owner, conversation: uuid.UUID) -> list[Ref]:
-    rows = conversation_of(owner, conversation).generations.filter(state__in=_LIVE)
-    return [row.ref for row in rows.only("conversation_id", "number")]
+def stoppable(owner: Owner, gen: uuid.UUID, keys: Sequence[str]) -> Ref:
+    """Give an answer that somebody may stop: their own, or one that they have the key of."""
+    row = Generation.objects.filter(_may_stop(owner, keys), pk=gen).only("conversation_id", "number").first()
+    if row is None:
+        raise not_found()
+    return row.ref
+
+
+def all_stoppable(owner: Owner, conversation: uuid.UUID, keys: Sequence[str]) -> list[Ref]:
+    """Give what somebody may stop of all that runs in a conversation."""
+    rows = Generation.objects.filter(_may_stop(owner, keys), conversation=conversation)
+    live = [row.ref for row in rows.filter(state__in=_LIVE).only("conversation_id", "number")]
+    if not live and not is_theirs(owner, conversation) and not rows.exists():
+        raise not_found()
+    return live
+
+
+def _may_stop(owner: Owner, keys: Sequence[str]) -> Q:
+    return owner.owns("conversation__") | Q(stop_key__in=[key for key in keys if key])
 
 
 def delete(owner: Owner, conversation: uuid.UUID) -> list[Ref]:

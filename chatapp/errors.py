@@ -74,7 +74,7 @@ class Problem(Exception):
 
 def not_found() -> Problem:
     """Give the one answer to what does not exist and to what is another's."""
-    return Problem("not_found", "There is nothing here, or it is not yours.")
+    return Problem("not_found", "There is nothing here, or it is not yours. If you signed out, sign in again.")
 
 
 def invalid(field: str, detail: str) -> Problem:

@@ -14,6 +14,7 @@ from chatapp.conversations import is_theirs, names_of
 from chatapp.database import look_up
 from chatapp.errors import Problem
 from chatapp.owners import Owner, owner_of_session
+from chatapp.sessions import SessionReader
 from streaming.errors import ProtocolError
 from streaming.follower import Follower, Frame
 from streaming.frames import START_CURSOR, parse_cursor
@@ -32,6 +33,7 @@ class Rights:
     session_key: str | None
     owner: Owner
     conversation: uuid.UUID
+    session_is_due: bool = False  # for renewal, when it was looked up last
     _checked_at: float = field(default_factory=monotonic)
 
     async def hold(self) -> bool:
@@ -42,7 +44,11 @@ class Rights:
         return await look_up(self._look_up)
 
     def _look_up(self) -> bool:
-        return owner_of_session(self.session_key) == self.owner and is_theirs(self.owner, self.conversation)
+        session = SessionReader(self.session_key)
+        if owner_of_session(session) != self.owner:
+            return False
+        self.session_is_due = session.is_due
+        return is_theirs(self.owner, self.conversation)
 
 
 def admit(who: Callable[[], Owner], conversation: uuid.UUID) -> tuple[Owner, dict[int, str]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from inspect import iscoroutinefunction
 from io import BytesIO
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from asgiref.sync import sync_to_async
 from csp.middleware import CSPMiddleware
+from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -20,6 +22,9 @@ from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.utils.decorators import sync_and_async_middleware
 from whitenoise.middleware import WhiteNoiseMiddleware  # type: ignore[import-untyped]
+
+from chatapp.origins import origin_is_allowed, other_origins
+from chatapp.sessions import SessionStore
 
 Handler: TypeAlias = Callable[[HttpRequest], Any]
 
@@ -54,24 +59,64 @@ def _async(hook: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return run
 
 
+class _Csrf(CsrfViewMiddleware):
+    """
+    Asks no token of a request whose Origin says that it comes from a page of ours.
+
+    Browsers name the origin with every post, and no page can lie about it. A token says no more, but it is learnt with
+    the page and changes with each sign-in, also one in another tab. Whoever names no origin is asked for it still.
+    """
+
+    def process_view(self, request: HttpRequest, *view: Any) -> Any:
+        headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
+        if origin_is_allowed(headers, request.scheme or "", settings.ALLOWED_HOSTS, other_origins()):
+            # Django's views that look by themselves then leave it at that.
+            return self._accept(request)  # type: ignore[attr-defined]
+        return super().process_view(request, *view)
+
+
 Security = on_the_loop(SecurityMiddleware)
 Csp = on_the_loop(CSPMiddleware)
 Common = on_the_loop(CommonMiddleware)
-Csrf = on_the_loop(CsrfViewMiddleware)
+Csrf = on_the_loop(_Csrf)
 Authentication = on_the_loop(AuthenticationMiddleware)
 Messages = on_the_loop(MessageMiddleware)
 XFrameOptions = on_the_loop(XFrameOptionsMiddleware)
 
 
 class Sessions(SessionMiddleware):
-    """Needs a thread, for the database, only where a session is to be saved."""
+    """Renews sessions that are used. Needs a thread, for the database, only where one is to be written."""
 
     async def __acall__(self, request: HttpRequest) -> Any:
         self.process_request(request)
         response = await self.get_response(request)  # type: ignore[misc]
-        if request.session.modified:
+        if request.session.modified or _session_of(request).is_due:
             return await sync_to_async(self.process_response)(request, response)
         return self.process_response(request, response)
+
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
+        session = _session_of(request)
+        # A failed request says nothing of use. One that changed the session saves it, which renews it too.
+        if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR and session.is_due and session.renew():
+            _give_cookie(response, session)
+        return super().process_response(request, response)
+
+
+def _session_of(request: HttpRequest) -> SessionStore:
+    return cast("SessionStore", request.session)
+
+
+def _give_cookie(response: HttpResponse, session: SessionStore) -> None:
+    response.set_cookie(
+        settings.SESSION_COOKIE_NAME,
+        session.session_key or "",
+        max_age=session.get_expiry_age(),
+        domain=settings.SESSION_COOKIE_DOMAIN,
+        path=settings.SESSION_COOKIE_PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=settings.SESSION_COOKIE_HTTPONLY,
+        samesite=settings.SESSION_COOKIE_SAMESITE,  # type: ignore[arg-type]
+    )
 
 
 @sync_and_async_middleware

@@ -1,4 +1,4 @@
-"""Which pages may open a WebSocket: the browser sends cookies with one from any site. Pure."""
+"""Which pages may post and open a WebSocket: the browser sends cookies with either from any site."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
@@ -43,3 +44,9 @@ def origin_is_allowed(
     domain, _ = split_domain_port(named[0])
     is_own = bool(domain) and validate_host(domain, hosts) and origin == parse_origin(f"{scheme}://{named[0].lower()}")
     return is_own or origin in others
+
+
+def other_origins() -> set[Origin]:
+    """Give those that the operator named besides the server's own."""
+    configured = (parse_origin(origin.lower()) for origin in settings.SIDESTREAM_ORIGINS)
+    return {origin for origin in configured if origin is not None}

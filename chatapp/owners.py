@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from django.contrib.auth import get_user
 from django.contrib.sessions.backends.base import SessionBase
-from django.contrib.sessions.backends.db import SessionStore
 from django.db.models import Q
 from django.http import HttpRequest
+
+from chatapp.sessions import SessionReader
 
 _GUEST = "guest"  # The session's item that holds the guest's id.
 
@@ -42,12 +43,10 @@ class Owner:
 NOBODY = Owner()
 
 
-def owner_of_session(session_key: str | None) -> Owner:
-    """Read the session and the user anew: what was true when a stream opened may be so no longer."""
-    if not session_key:
-        return NOBODY
+def owner_of_session(session: SessionReader) -> Owner:
+    """Say whose session it is. Reads the database."""
     request = HttpRequest()
-    request.session = SessionStore(session_key)
+    request.session = session
     return owner_of(request)
 
 

@@ -17,6 +17,7 @@ from streaming.events import dumps
 MAX_PROMPT = 100_000
 MAX_PANES = 8
 MAX_MODEL_LENGTH = 200
+MAX_STOP_KEYS = 256
 _KEY = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -125,6 +126,16 @@ def parse_key(data: dict[str, Any]) -> str:
     if not isinstance(value, str) or not _KEY.fullmatch(value):
         raise invalid("key", "key must have 1 to 64 printable ASCII characters, such as a UUID.")
     return value
+
+
+def parse_stop_keys(data: dict[str, Any]) -> list[str]:
+    """Check the keys of answers to stop; whoever owns the answers needs none."""
+    keys = data.get("stop_keys", [])
+    if not isinstance(keys, list) or len(keys) > MAX_STOP_KEYS:
+        raise invalid("stop_keys", f"stop_keys must be a list of at most {MAX_STOP_KEYS} keys.")
+    if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys):
+        raise invalid("stop_keys", "A stop key is a text, as the documents of answers give it.")
+    return keys
 
 
 def _text(data: dict[str, Any], name: str, where: str = "") -> str:

@@ -63,9 +63,11 @@ SECURE_SSL_REDIRECT = HTTPS and TRUST_FORWARDED_PROTO
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HTTPS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True  # The page reads the CSRF token from its own HTML.
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_AGE = 365 * 24 * 60 * 60  # A guest's conversations are reachable by this cookie only.
+SESSION_ENGINE = "chatapp.sessions"
+# Since it was used last. A guest's conversations are reachable by this cookie only.
+SESSION_COOKIE_AGE = 365 * 24 * 60 * 60
 SESSION_COOKIE_NAME = "sidestream_session"
 CSRF_FAILURE_VIEW = "chatapp.views.problems.csrf_failure"
 X_FRAME_OPTIONS = "DENY"

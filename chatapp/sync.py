@@ -17,7 +17,7 @@ from chatapp.models.conversation import epoch_ms
 from chatapp.owners import Owner
 from chatapp.rows import freshly_rendered, merged, snapshot_of
 from streaming.events import VERSION, Json
-from streaming.lifecycle import State
+from streaming.lifecycle import LIVE, State
 from streaming.log.ports import Log, Ref
 from streaming.snapshot import Snapshot, snapshot_to_dict
 
@@ -77,6 +77,7 @@ def generation_document(row: Generation, snapshot: Snapshot, place: int | None) 
         "number": row.number,
         "continues": str(row.continues_id) if row.continues_id else None,
         "place": place if snapshot.state is State.QUEUED else None,
+        **({"stop_key": row.stop_key} if snapshot.state in LIVE else {}),
     }
 
 

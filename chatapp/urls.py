@@ -16,6 +16,7 @@ urlpatterns = [
     path("", pages.index, name="index"),
     path("c/<uuid:conversation>", pages.conversation, name="conversation"),
     path("api/models", route(GET=api.list_models), name="models"),
+    path("api/session", route(GET=api.renew_session), name="session"),
     path("api/conversations", route(POST=api.create_conversation), name="conversations"),
     path(_CONVERSATION, route(PATCH=api.rename_conversation, DELETE=api.delete_conversation), name="api-conversation"),
     path(f"{_CONVERSATION}/sync", route(GET=api.sync), name="sync"),

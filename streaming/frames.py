@@ -11,6 +11,7 @@ from streaming.events import Json, dumps
 
 PING = '{"type":"ping"}'
 RESYNC = '{"type":"resync"}'
+RENEW = '{"type":"renew"}'
 START_CURSOR = "0-0"
 # A cursor is a Redis stream id. 20 digits hold any 64-bit number.
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")

@@ -33,7 +33,7 @@ def test_the_lifecycle_diagram_is_the_table() -> None:
     assert f"error {DRIVER_LOST}" in PROTOCOL
 
 
-@pytest.mark.parametrize("name", [*BODIES, *VIEWS, *FINISHES, "events", "snapshot", "resync", "ping", "ack"])
+@pytest.mark.parametrize("name", [*BODIES, *VIEWS, *FINISHES, "events", "snapshot", "resync", "renew", "ping", "ack"])
 def test_every_name_that_travels_is_in_the_protocol_document(name: str) -> None:
     assert re.search(rf"\b{name}\b", PROTOCOL)
 

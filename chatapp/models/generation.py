@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import uuid
 import zlib
 from typing import Any
@@ -14,12 +15,18 @@ from chatapp.models.conversation import Conversation, Pane, Turn
 from streaming.lifecycle import LIVE, TERMINAL, State
 from streaming.log.ports import Ref
 
+STOP_KEY_LENGTH = 32
+
 _IS_LIVE = models.Q(state__in=sorted(state.value for state in LIVE))
 _IS_TERMINAL = models.Q(state__in=sorted(state.value for state in TERMINAL))
 
 # The rows of what is live, as a constraint below says. SQLite has an index for these words; for a list of states
 # it would read every generation there is.
 NOT_ENDED = models.Q(ended_at__isnull=True)
+
+
+def new_stop_key() -> str:
+    return secrets.token_hex(STOP_KEY_LENGTH // 2)
 
 
 class Generation(models.Model):
@@ -29,7 +36,8 @@ class Generation(models.Model):
     While it is live, the log holds what it says; the fields from `seq` on are written once, at its
     end. `render_version` 0 means that `blocks` must be made from `text` before they are shown.
     `continues` names the answer whose text this one was given to go on from. `request` makes retry
-    and continue idempotent; it is empty for those that came with their turn.
+    and continue idempotent; it is empty for those that came with their turn. Whoever has `stop_key`
+    may stop it, and nothing else; the empty one of an earlier version's row stops nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -40,6 +48,7 @@ class Generation(models.Model):
     continues = models.ForeignKey("self", models.CASCADE, null=True, blank=True, related_name="+")
     # The database knows the default too: web processes of the version before may still insert rows.
     request = models.CharField(max_length=128, blank=True, default="", db_default="")
+    stop_key = models.CharField(max_length=STOP_KEY_LENGTH, blank=True, default=new_stop_key, db_default="")
     model = models.CharField(max_length=200)
     params = models.JSONField(default=dict)
     state = models.CharField(max_length=20, default=State.QUEUED.value, choices=[(s.value, s.value) for s in State])

@@ -24,7 +24,7 @@ from chatapp.limits import CONVERSATIONS, PROMPTS
 from chatapp.models import Conversation, Generation
 from chatapp.models.conversation import epoch_ms
 from chatapp.owners import NOBODY, Owner, owner_of, settle_guest
-from chatapp.parsing import parse_key, parse_object, parse_title, parse_turn
+from chatapp.parsing import parse_key, parse_object, parse_stop_keys, parse_title, parse_turn
 from chatapp.rows import merged, snapshot_of
 from chatapp.sync import generation_document, sync_document, turn_document
 from chatapp.wiring import offer, web
@@ -49,6 +49,12 @@ def answer(value: Json, status: int = 200) -> HttpResponse:
     """Give JSON that no cache keeps: it is one person's."""
     headers = {"Cache-Control": "no-store"}
     return HttpResponse(dumps(value), status=status, content_type="application/json", headers=headers)
+
+
+async def renew_session(request: HttpRequest) -> HttpResponse:
+    """Use the session, which renews it: a page that only listens to a WebSocket is told to ask for this."""
+    await viewer(request)
+    return HttpResponse(status=204, headers={"Cache-Control": "no-store"})
 
 
 async def list_models(_request: HttpRequest) -> HttpResponse:
@@ -165,16 +171,18 @@ def _told(added: Added) -> _Told:
 
 
 async def cancel(request: HttpRequest, gen: uuid.UUID) -> HttpResponse:
+    keys = parse_stop_keys(parse_object(request.body))
     owner = await viewer(request)
-    row = await in_database(conversations.generation_of, owner, gen)
-    state = await web().cancel(row.ref, owner.role)
+    ref = await in_database(conversations.stoppable, owner, gen, keys)
+    state = await web().cancel(ref, owner.role)
     return answer({"state": state.value}, 200 if state in TERMINAL else 202)
 
 
 async def cancel_all(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
     """Ask everything that runs in a conversation to stop. 202 while any of it has not ended yet."""
+    keys = parse_stop_keys(parse_object(request.body))
     owner = await viewer(request)
-    refs = await in_database(conversations.live_refs, owner, conversation)
+    refs = await in_database(conversations.all_stoppable, owner, conversation, keys)
     states = await asyncio.gather(*(web().cancel(ref, owner.role) for ref in refs))
     told = [{"id": ref.gen, "state": state.value} for ref, state in zip(refs, states, strict=True)]
     return answer({"generations": told}, 200 if TERMINAL.issuperset(states) else 202)

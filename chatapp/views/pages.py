@@ -61,6 +61,7 @@ def _urls(conversation: uuid.UUID | None = None) -> dict[str, str]:
         **{name: _pattern(name, "{gen}") for name in ("generation", "cancel", "retry", "continue")},
         "cancelAll": reverse("cancel-all", args=[conversation]),
         "conversation": reverse("api-conversation", args=[conversation]),
+        "session": reverse("session"),
         "socket": f"/ws/conversations/{conversation}",
     }
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from django.test import AsyncClient
+from pytest_django import Settings
 
 from chatapp.models import Conversation, Generation, Pane, Turn
 from chatapp.wiring import web
-from tests.chatapp.people import Person, a_turn, problem_code
+from tests.chatapp.people import HOST, Person, a_turn, problem_code
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("site")]
 
@@ -244,10 +245,45 @@ async def test_a_post_without_the_csrf_token_is_refused(site: None) -> None:
     assert not await Conversation.objects.aexists()
 
 
-async def test_a_post_from_another_origin_is_refused(site: None) -> None:
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "null", "https://testserver", "http://testserver:8000", "http://sub.testserver", ""],
+)
+async def test_a_post_from_another_origin_is_refused_with_a_token_too(site: None, origin: str) -> None:
     stranger = Person(AsyncClient(enforce_csrf_checks=True))
-    response = await stranger.post("/api/conversations", origin="https://evil.example")
+    stranger.client.cookies["csrftoken"] = token = "a" * 32
+    response = await stranger.post("/api/conversations", **{"origin": origin, "x-csrftoken": token})
     assert problem_code(response, 403) == "csrf_failed"
+
+
+async def test_a_page_of_ours_needs_no_token(site: None) -> None:
+    """It read its token once; a sign-in in another tab has changed it since."""
+    person = Person(AsyncClient(enforce_csrf_checks=True))
+    person.client.cookies["csrftoken"] = "b" * 32
+    outdated = {"origin": f"http://{HOST}", "x-csrftoken": "a" * 32}
+    assert (await person.post("/api/conversations", **outdated)).status_code == 201
+    assert (await person.post("/api/conversations", origin=f"http://{HOST}")).status_code == 201
+
+
+async def test_a_page_of_an_origin_that_the_operator_named_needs_no_token(site: None, settings: Settings) -> None:
+    settings.SIDESTREAM_ORIGINS = ["https://chat.example.org"]
+    person = Person(AsyncClient(enforce_csrf_checks=True))
+    assert (await person.post("/api/conversations", origin="https://chat.example.org")).status_code == 201
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+async def test_a_form_of_a_page_of_ours_needs_no_token(site: None, path: str) -> None:
+    client = AsyncClient(enforce_csrf_checks=True)
+    response = await client.post(path, {}, headers={"origin": f"http://{HOST}"})
+    assert response.status_code in (200, 302)
+    assert (await client.post(path, {}, headers={"origin": "https://evil.example"})).status_code == 403
+
+
+async def test_a_client_that_names_no_origin_shows_the_token(site: None) -> None:
+    program = Person(AsyncClient(enforce_csrf_checks=True))
+    page = (await program.get("/")).content.decode()
+    token = page.partition('name="csrf-token" content="')[2].partition('"')[0]
+    assert (await program.post("/api/conversations", **{"x-csrftoken": token})).status_code == 201
 
 
 @pytest.mark.parametrize(
