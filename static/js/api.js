@@ -25,10 +25,16 @@ export class Problem extends Error {
   get gone() {
     return this.status === 404;
   }
+
+  /** Nobody answered, or whoever did could not just now: the same request may get through later. */
+  get passes() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
 }
 
 /**
- * @param {string} csrfToken
+ * @param {string} csrfToken  for where something on the way takes the Origin from a request. It may be outdated: a
+ *   server that sees the Origin does not look at it.
  * @param {{send?: typeof fetch, after?: typeof after}} [ports]
  */
 export function createApi(csrfToken, ports = {}) {

@@ -57,6 +57,7 @@ const ACK_UNITS = 64 * 1024;
  * @property {(frame: object) => {gap: boolean}} frame
  * @property {(sync: object) => void} sync
  * @property {(status: string, failures: number) => void} status
+ * @property {() => void} renew                           the session, which a socket cannot do
  */
 export class Connection {
   #ports;
@@ -111,9 +112,11 @@ export class Connection {
     this.#become(Status.idle);
   }
 
-  /** The page was shown, woken or put online: make sure that what looks open is alive. */
+  /**
+   * The page was shown, woken or put online: make sure that what looks open is alive, and see whether what was gone
+   * is back, as after a sign-in in another tab.
+   */
   wake() {
-    if (this.#status === Status.gone) return;
     const isAtIt = this.#status === Status.live || this.#status === Status.syncing;
     if (isAtIt && this.#ports.now() - this.#heardAt < FRESH_MS) return;
     this.resync();
@@ -181,6 +184,7 @@ export class Connection {
   #heard(frame, units) {
     this.#heardAt = this.#ports.now();
     if (frame.type === Frame.ping) this.#pinged();
+    else if (frame.type === Frame.renew) this.#handlers.renew();
     else if (frame.type === Frame.resync || this.#fold(frame).gap) this.#missed();
     else this.#applied(units);
   }

@@ -8,8 +8,8 @@ import { fold, foldCancel, foldView, snapshotFrom } from "./snapshot.js";
 
 const DELTAS = new Set(["text_delta", "reasoning_delta"]);
 
-/** What only a generation's row knows: snapshot frames come from the log and do not say it. */
-const rowOf = ({ number, continues, place } = {}) => ({ number, continues, place });
+/** What only a generation's row, or this page, knows: snapshot frames come from the log and do not say it. */
+const rowOf = ({ number, continues, place, stop_key, stop_kept }) => ({ number, continues, place, stop_key, stop_kept });
 
 export class Conversation {
   #turns = [];
@@ -76,6 +76,22 @@ export class Conversation {
     const before = this.#generations.get(gen);
     if (before === undefined || !isLive(before.state) || before.cancel_requested !== null) return false;
     this.#generations.set(gen, foldCancel(before, { at: null, by: null }));
+    return true;
+  }
+
+  /** Note whether a wish to stop waits here for the server. Says whether that is news. */
+  noteKeptStop(gen, isKept) {
+    const before = this.#generations.get(gen);
+    if (before === undefined || (before.stop_kept ?? false) === isKept) return false;
+    this.#generations.set(gen, { ...before, stop_kept: isKept });
+    return true;
+  }
+
+  /** Take the state that an answer ended in from the server's word, where its log can be read no more. */
+  noteEnd(gen, state) {
+    const before = this.#generations.get(gen);
+    if (before === undefined || !isLive(before.state)) return false;
+    this.#generations.set(gen, { ...before, state, cancel_requested: null });
     return true;
   }
 

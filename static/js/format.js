@@ -109,8 +109,9 @@ const ordinals = new Intl.PluralRules("en-US", { type: "ordinal" });
 export const ordinal = (n) => `${count(n)}${ENDINGS[ordinals.select(n)]}`;
 
 /** A few words for what a generation is doing. */
-export function stateText({ state, text, reasoning, finish, place, cancel_requested: asked }) {
+export function stateText({ state, text, reasoning, finish, place, cancel_requested: asked, stop_kept: isKept }) {
   if (isLive(state) && asked) return "Stopping";
+  if (isLive(state) && isKept) return "Stops when connected";
   if (state === State.queued && place != null) return `Queued, ${place === 1 ? "next" : ordinal(place)} in line`;
   if (state === State.running) {
     if (text) return "Writing";

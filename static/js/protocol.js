@@ -25,7 +25,8 @@
  * @property {string} id
  * @property {string} prompt
  * @property {number|string} created_at
- * @property {object[]} generations   snapshots by number, each with `number`, `continues` and `place`
+ * @property {object[]} generations   snapshots by number, each with `number`, `continues` and `place`, and while it
+ *   is live with `stop_key`
  *
  * @typedef {object} SyncDocument
  * @property {{id: string, title: string}} conversation
@@ -54,7 +55,7 @@ export const DRIVER_LOST = "driver_lost";
 /** What an events frame may hold besides events. A view has no seq. */
 export const View = Object.freeze({ block: "block", turn: "turn", cancel: "cancel" });
 
-export const Frame = Object.freeze({ events: "events", snapshot: "snapshot", resync: "resync", ping: "ping" });
+export const Frame = Object.freeze({ events: "events", snapshot: "snapshot", resync: "resync", renew: "renew", ping: "ping" });
 
 /** What a server closes a WebSocket with; any other code is the network's. */
 export const Close = Object.freeze({

@@ -3,19 +3,24 @@
  * it tells its listener what changed.
  */
 
-import { Connection } from "./connection.js";
+import { Connection, Status } from "./connection.js";
 import { Conversation } from "./conversation.js";
+import { KeptStops } from "./kept-stops.js";
 import { State, isLive } from "./protocol.js";
+import { tabStorage } from "./tab-storage.js";
 import { uuid } from "./uuid.js";
 
 // A driver answers a stop within two seconds, and one that is lost is noticed within twelve.
 const STOP_MS = 10_000;
+// A page that may read the log no more asks itself.
+const DEAF_STOP_MS = 2_000;
 
 export class Session {
   #api;
   #urls;
   #listener;
   #after;
+  #kept;
   #stopping = new Set();
   #keys = new Map();
 
@@ -23,20 +28,30 @@ export class Session {
    * @param {object} parts
    * @param {object} parts.sync    the sync document that came with the page
    * @param {object} parts.urls    as the server gave them: sync, events, socket and turns of the conversation,
-   *   cancelAll, and those of a generation: generation, cancel, retry and continue
+   *   cancelAll, and those of a generation: generation, cancel, retry and continue; and session
    * @param {object} parts.api
+   * @param {Storage} [parts.storage]
    * @param {(fetchSync: () => Promise<object>) => import("./connection.js").Ports} parts.ports
    * @param {string} [parts.transport]
    * @param {{changed: (ids: Iterable<string>) => void, turns: () => void, restored: () => void,
-   *   status: (status: string, failures: number) => void}} parts.listener
+   *   status: (status: string, failures: number) => void, refused: (problem: Error) => void}} parts.listener
+   *   `refused`: a stop that had been kept
    */
-  constructor({ sync, urls, api, ports, transport, listener }) {
+  constructor({ sync, urls, api, storage = tabStorage(), ports, transport, listener }) {
     this.#api = api;
     this.#urls = urls;
     this.#listener = listener;
     this.conversation = new Conversation(sync);
     const all = ports(() => api.get(urls.sync));
     this.#after = all.after;
+    this.#kept = new KeptStops({
+      storage,
+      conversation: this.conversation.id,
+      ask: (gen) => this.#askAgainToStop(gen),
+      sent: () => this.#changed(this.#noteKept()),
+      after: all.after,
+      random: all.random,
+    });
     this.connection = new Connection({
       ports: all,
       urls,
@@ -46,9 +61,11 @@ export class Session {
         awaits: () => this.conversation.live.length > 0,
         frame: (frame) => this.#apply(frame),
         sync: (document) => this.#restore(document),
-        status: listener.status,
+        status: (...status) => this.#statusChanged(...status),
+        renew: () => api.get(urls.session).catch(() => {}), // The server says it again.
       },
     });
+    this.#noteKept();
     this.#watchStops();
   }
 
@@ -58,16 +75,66 @@ export class Session {
     if (this.conversation.addTurn(turn).length > 0) this.#listener.turns();
   }
 
-  /** Ask for a generation to be stopped. The log answers with its terminal event. */
+  /**
+   * Ask for a generation to be stopped. The log answers with its terminal event. What does not get through just now
+   * is kept, and asked again until it is answered.
+   */
   async cancel(gen) {
-    const { state } = await this.#api.postForCertain(this.#url("cancel", gen));
-    this.#noteCancels([{ id: gen, state }]);
+    await this.#unlessKept([gen], () => this.#cancel(gen));
   }
 
   /** Ask for everything to be stopped. */
   async cancelAll() {
-    const { generations } = await this.#api.postForCertain(this.#urls.cancelAll);
-    this.#noteCancels(generations);
+    const gens = this.conversation.live.map(({ gen }) => gen);
+    await this.#unlessKept(gens, async () => {
+      const { generations } = await this.#api.postForCertain(this.#urls.cancelAll, this.#keysOf(gens));
+      this.#noteCancels(generations);
+    });
+  }
+
+  async #cancel(gen) {
+    const { state } = await this.#api.postForCertain(this.#url("cancel", gen), this.#keysOf([gen]));
+    this.#noteCancels([{ id: gen, state }]);
+  }
+
+  /** The keys by which a page may stop what it shows, also when its session is gone. */
+  #keysOf(gens) {
+    const keys = gens.map((gen) => this.conversation.generation(gen)?.stop_key).filter(Boolean);
+    return { stop_keys: keys };
+  }
+
+  async #unlessKept(gens, ask) {
+    try {
+      await ask();
+      this.#kept.drop(gens);
+    } catch (problem) {
+      if (problem.passes) this.#kept.keep(gens);
+      throw problem;
+    } finally {
+      this.#changed(this.#noteKept());
+    }
+  }
+
+  async #askAgainToStop(gen) {
+    try {
+      await this.#cancel(gen);
+      return true;
+    } catch (problem) {
+      if (!problem.passes) this.#listener.refused(problem);
+      return !problem.passes;
+    }
+  }
+
+  /** Bring the conversation in step with what is kept. Gives the ids of what looks different now. */
+  #noteKept() {
+    const { conversation } = this;
+    this.#kept.retain((gen) => isLive(conversation.generation(gen)?.state ?? State.completed));
+    return conversation.generations.map(({ gen }) => gen).filter((gen) => conversation.noteKeptStop(gen, this.#kept.has(gen)));
+  }
+
+  #statusChanged(status, failures) {
+    this.#listener.status(status, failures);
+    if (status === Status.live || status === Status.gone) this.#kept.send();
   }
 
   /**
@@ -94,9 +161,16 @@ export class Session {
     this.#changed(new Set(moved.map(({ id }) => id)));
   }
 
-  /** What has ended already tells of its end in the log. */
+  /** The conversation is not there for this page any more: its session is gone. It may still stop what it shows. */
+  get #isDeaf() {
+    return this.connection.status === Status.gone;
+  }
+
+  /** What has ended already tells of its end in the log, to those who may read it. */
   #noteCancels(answers) {
-    const taken = answers.filter(({ id, state }) => isLive(state) && this.conversation.noteCancel(id));
+    const taken = answers.filter(({ id, state }) =>
+      isLive(state) ? this.conversation.noteCancel(id) : this.#isDeaf && this.conversation.noteEnd(id, state),
+    );
     this.#changed(new Set(taken.map(({ id }) => id)));
   }
 
@@ -110,7 +184,7 @@ export class Session {
     for (const { gen } of this.#stops) {
       if (this.#stopping.has(gen)) continue;
       this.#stopping.add(gen);
-      this.#after(STOP_MS, () => this.#lookAfterStop(gen));
+      this.#after(this.#isDeaf ? DEAF_STOP_MS : STOP_MS, () => this.#lookAfterStop(gen));
     }
   }
 
@@ -121,7 +195,9 @@ export class Session {
 
   #lookAfterStop(gen) {
     this.#stopping.delete(gen);
-    if (this.#stops.some((one) => one.gen === gen)) this.connection.doubt();
+    if (!this.#stops.some((one) => one.gen === gen)) return;
+    if (!this.#isDeaf) this.connection.doubt();
+    else this.#cancel(gen).catch(() => {}).finally(() => this.#watchStops());
   }
 
   #url(name, gen) {
@@ -137,6 +213,7 @@ export class Session {
 
   #restore(sync) {
     this.conversation.replace(sync);
+    this.#noteKept();
     this.#watchStops();
     this.#listener.restored();
   }

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright
 
 from tests.js.scenes import Scene, launch
 from tests.js.site import Site, serve
@@ -21,11 +21,16 @@ def site() -> Iterator[Site]:
 
 # One loop for all of them: a browser belongs to the loop that started it.
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
-async def browser() -> AsyncIterator[Browser]:
+async def playwright() -> AsyncIterator[Playwright]:
     async with async_playwright() as playwright:
-        browser = await launch(playwright)
-        yield browser
-        await browser.close()
+        yield playwright
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def browser(playwright: Playwright) -> AsyncIterator[Browser]:
+    browser = await launch(playwright)
+    yield browser
+    await browser.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")

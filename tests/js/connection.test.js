@@ -206,6 +206,18 @@ test("a conversation that is gone is not asked for again", async () => {
   equal([world.status, world.syncs], [Status.gone, 1]);
 });
 
+test("a conversation that is gone is looked for again when somebody looks: they may have signed in", async () => {
+  const world = live();
+  world.answer = () => Promise.reject(Object.assign(new Error("gone"), { gone: true }));
+  link(world).say({ type: "resync" });
+  await settled();
+  world.answer = () => Promise.resolve({ cursor: "9-0" });
+  world.connection.wake();
+  await settled();
+  link(world).open();
+  equal([world.status, world.syncs], [Status.live, 2]);
+});
+
 test("after several failures it asks what has become of the conversation", async () => {
   const world = live();
   for (let n = 0; n < 3; n += 1) {

@@ -2,16 +2,8 @@ import { Catalogue } from "/static/js/catalogue.js";
 import { advance } from "/static/js/code-points.js";
 import { Draft } from "/static/js/draft.js";
 import { uuid } from "/static/js/uuid.js";
+import { fakeStorage } from "./fakes.js";
 import { equal, ok, test } from "./suite.js";
-
-function storage() {
-  const items = new Map();
-  return {
-    getItem: (name) => items.get(name) ?? null,
-    setItem: (name, value) => items.set(name, value),
-    removeItem: (name) => items.delete(name),
-  };
-}
 
 const counter = () => {
   let n = 0;
@@ -19,20 +11,20 @@ const counter = () => {
 };
 
 test("a draft outlives the page", () => {
-  const store = storage();
+  const store = fakeStorage();
   new Draft(store, "c").edit({ prompt: "half a thou" });
   equal(new Draft(store, "c").prompt, "half a thou");
 });
 
 test("trying again sends the same key, also after a reload", () => {
-  const [store, makeKey] = [storage(), counter()];
+  const [store, makeKey] = [fakeStorage(), counter()];
   const draft = new Draft(store, "c");
   draft.edit({ prompt: "x" });
   equal([draft.seal(makeKey), draft.seal(makeKey), new Draft(store, "c").seal(makeKey)], ["key 1", "key 1", "key 1"]);
 });
 
 test("an edited prompt is another request", () => {
-  const [store, makeKey] = [storage(), counter()];
+  const [store, makeKey] = [fakeStorage(), counter()];
   const draft = new Draft(store, "c");
   draft.seal(makeKey);
   draft.edit({ prompt: "y" });
@@ -40,13 +32,13 @@ test("an edited prompt is another request", () => {
 });
 
 test("conversations do not share a draft", () => {
-  const store = storage();
+  const store = fakeStorage();
   new Draft(store, "c").edit({ prompt: "x" });
   equal(new Draft(store, "d").prompt, "");
 });
 
 test("a draft that cannot be read is empty", () => {
-  const store = storage();
+  const store = fakeStorage();
   store.setItem("sidestream:draft:c", "{half");
   equal(new Draft(store, "c").prompt, "");
 });

@@ -70,3 +70,13 @@ export class FakeEvents extends FakeLink {
     this.onerror();
   }
 }
+
+/** @param {Record<string, string>} [items]  what it holds already */
+export function fakeStorage(items = {}) {
+  const kept = new Map(Object.entries(items));
+  return {
+    getItem: (name) => kept.get(name) ?? null,
+    setItem: (name, value) => kept.set(name, value),
+    removeItem: (name) => kept.delete(name),
+  };
+}

@@ -54,6 +54,7 @@ URLS = {
     "cancel": "/api/generations/{gen}/cancel",
     "retry": "/api/generations/{gen}/retry",
     "continue": "/api/generations/{gen}/continue",
+    "session": "/api/session",
 }
 CONVERSATIONS = [
     {"id": "c", "title": "How tides work", "updated_at": "2026-01-02"},
@@ -153,18 +154,20 @@ class Scene:
         site.requests, site.replies = self.requests, self.replies
         self._frames = 1
 
-    async def open(self, document: Json, *, query: str = "", sockets: bool = True) -> None:
+    async def open(
+        self, document: Json, *, query: str = "", sockets: bool = True, conversations: Sequence[Json] = CONVERSATIONS
+    ) -> None:
         """Open the conversation's page; it is loaded when its elements have been painted."""
         await self._route_sockets(possible=sockets)
         self.replies.setdefault(("GET", "/api/conversations/c/sync"), (200, document))
-        self.show(document)
+        self.show(document, conversations)
         await self.page.goto(f"/c/c{query}")
         await self.page.wait_for_selector("conversation-view:defined")
 
-    def show(self, document: Json) -> None:
+    def show(self, document: Json, conversations: Sequence[Json] = CONVERSATIONS) -> None:
         """Make this the document that comes with the page."""
         context = {"sync": document, "conversation": document["conversation"], "urls": URLS, "models": MODELS}
-        self.site.pages["/c/c"] = render("chatapp/conversation.html", {**context, "conversations": CONVERSATIONS})
+        self.site.pages["/c/c"] = render("chatapp/conversation.html", {**context, "conversations": conversations})
 
     async def open_new(self, models: Sequence[Mapping[str, Json]] = MODELS) -> None:
         """Open the page of a conversation that is not there yet."""

@@ -1,6 +1,7 @@
 import { Session } from "/static/js/session.js";
 import { emptySnapshot } from "/static/js/snapshot.js";
-import { FakeClock, FakeSocket } from "./fakes.js";
+import { Problem } from "/static/js/api.js";
+import { FakeClock, FakeSocket, fakeStorage } from "./fakes.js";
 import { equal, test } from "./suite.js";
 
 const settled = () => new Promise((resolve) => setTimeout(resolve));
@@ -21,24 +22,31 @@ const document = (...generations) => ({
 /** A live session of two answers, with its server in the test's hands. */
 function setUp() {
   const clock = new FakeClock();
-  const world = { clock, links: [], changed: [], posted: [], syncs: 0 };
+  const world = { clock, links: [], changed: [], posted: [], sent: [], refused: [], got: [], syncs: 0 };
   world.document = document(snapshot("a"), snapshot("b"));
   world.answer = (url) => (url === "/stop-all" ? { generations: [] } : { state: "running" });
-  const post = async (url) => {
+  const post = async (url, body) => {
     world.posted.push(url);
+    world.sent.push(body);
     return world.answer(url);
+  };
+  world.fails = (status) => {
+    world.answer = () => Promise.reject(new Problem("No.", { status }));
   };
   world.session = new Session({
     sync: world.document,
-    urls: { sync: "/sync", socket: "http://here/ws/c", cancelAll: "/stop-all", cancel: "/stop/{gen}" },
+    urls: { sync: "/sync", socket: "http://here/ws/c", cancelAll: "/stop-all", cancel: "/stop/{gen}", session: "/session" },
     api: {
-      get: async () => {
-        world.syncs += 1;
+      get: async (url) => {
+        world.got.push(url);
+        if (url === "/sync") world.syncs += 1;
+        if (world.document === null) throw new Problem("Gone.", { status: 404 });
         return world.document;
       },
       post,
       postForCertain: post,
     },
+    storage: fakeStorage(),
     ports: (sync) => ({
       sync,
       socket: (url) => {
@@ -58,6 +66,7 @@ function setUp() {
       turns() {},
       restored() {},
       status() {},
+      refused: ({ message }) => world.refused.push(message),
     },
   });
   world.session.connection.start();
@@ -127,4 +136,114 @@ test("a stop that was answered is asked about no more", async () => {
   world.clock.pass(20_000);
   await settled();
   equal([world.syncs, world.session.conversation.generation("a").state], [0, "cancelled"]);
+});
+
+// Stops that do not get through
+
+const key = (gen) => `key of ${gen}`;
+const withKeys = () => document(snapshot("a", { stop_key: key("a") }), snapshot("b", { stop_key: key("b") }));
+const kept = (world, gen) => world.session.conversation.generation(gen).stop_kept ?? false;
+
+test("a stop carries the key of its answer, and to stop all those of all that run", async () => {
+  const world = setUp();
+  world.session.conversation.replace(withKeys());
+  await world.session.cancel("b");
+  await world.session.cancelAll();
+  equal(world.sent, [{ stop_keys: [key("b")] }, { stop_keys: [key("a"), key("b")] }]);
+});
+
+test("an answer keeps its key through events and snapshot frames", async () => {
+  const world = setUp();
+  world.session.conversation.replace(withKeys());
+  const delta = { v: 1, gen: "a", attempt: 1, seq: 2, at: 3, type: "text_delta", text: "x" };
+  world.links[0].say(frame(delta));
+  world.links[0].say({ type: "snapshot", cursor: "3-0", generations: [snapshot("a", { seq: 5 })] });
+  await world.session.cancel("a");
+  equal(world.sent, [{ stop_keys: [key("a")] }]);
+});
+
+test("a stop that did not get through is kept, said, and sent when the connection is back", async () => {
+  for (const status of [0, 429, 503]) {
+    const world = setUp();
+    world.fails(status);
+    await world.session.cancel("a").catch(() => {});
+    equal([kept(world, "a"), kept(world, "b"), world.asked("a")], [true, false, false]);
+    world.answer = () => ({ state: "running" });
+    world.links[0].cut();
+    world.clock.pass(1);
+    world.links.at(-1).open();
+    await settled();
+    equal([world.posted, kept(world, "a"), world.asked("a")], [["/stop/a", "/stop/a"], false, true]);
+  }
+});
+
+test("a stop that did not get through is sent again while the connection stands", async () => {
+  const world = setUp();
+  world.fails(503);
+  await world.session.cancel("a").catch(() => {});
+  world.answer = () => ({ state: "running" });
+  world.clock.pass(2_000);
+  await settled();
+  equal([kept(world, "a"), world.asked("a")], [false, true]);
+});
+
+test("to stop all is kept for each that ran at that moment", async () => {
+  const world = setUp();
+  world.fails(0);
+  await world.session.cancelAll().catch(() => {});
+  equal([kept(world, "a"), kept(world, "b")], [true, true]);
+  world.answer = () => ({ state: "running" });
+  world.clock.pass(2_000);
+  await settled();
+  equal(world.posted, ["/stop-all", "/stop/a", "/stop/b"]);
+});
+
+test("a stop that is refused for good is not kept, also when it was", async () => {
+  const world = setUp();
+  world.fails(404);
+  await world.session.cancel("a").catch(() => {});
+  equal(kept(world, "a"), false);
+  world.fails(0);
+  await world.session.cancel("b").catch(() => {});
+  world.fails(403);
+  world.clock.pass(2_000);
+  await settled();
+  equal([kept(world, "b"), world.refused], [false, ["No."]]);
+});
+
+test("a kept stop outlives everything that is fetched again, and ends with its answer", async () => {
+  const world = setUp();
+  world.fails(0);
+  await world.session.cancel("a").catch(() => {});
+  world.links[0].say({ type: "resync" });
+  await settled();
+  equal(kept(world, "a"), true);
+  world.links.at(-1).open();
+  world.links.at(-1).say(frame(end("a", 2)));
+  const before = world.posted.length;
+  world.clock.pass(60_000);
+  await settled();
+  equal(world.posted.length - before <= 1, true);
+});
+
+test("a page whose session is gone still stops, and learns of the end by asking", async () => {
+  const world = setUp();
+  world.document = null;
+  world.links[0].cut(4404);
+  world.clock.pass(1);
+  await settled();
+  equal(world.session.connection.status, "gone");
+  await world.session.cancel("a");
+  equal(world.asked("a"), true);
+  world.answer = () => ({ state: "cancelled" });
+  world.clock.pass(2_000);
+  await settled();
+  equal(world.session.conversation.generation("a").state, "cancelled");
+});
+
+test("a page that is told to renews the session", async () => {
+  const world = setUp();
+  world.links[0].say({ type: "renew" });
+  await settled();
+  equal([world.got, world.session.connection.status], [["/session"], "live"]);
 });

@@ -5,13 +5,31 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, Playwright, expect
 
 from tests.js import scenes
 from tests.js.scenes import Answer, Scene
-from tests.js.verbs import PANES, expect_eventually, finished, pane, prompt, text_of, two_live, write
+from tests.js.site import Site
+from tests.js.verbs import (
+    PANES,
+    expect_eventually,
+    expect_spoken,
+    finished,
+    pane,
+    prompt,
+    text_of,
+    two_live,
+    write,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Keeps every sentence that a screen reader is told.
+KEEP_SPOKEN = """addEventListener("DOMContentLoaded", () => {
+  window.spoken = [];
+  const note = (records) => records.forEach((one) => one.addedNodes.forEach((line) => spoken.push(line.textContent)));
+  new MutationObserver(note).observe(document.querySelector("live-announcer [role=status]"), { childList: true });
+})"""
 
 
 # Writing
@@ -44,6 +62,48 @@ async def test_enter_that_ends_composing_does_not_send(scene: Scene) -> None:
     enter = "new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true, cancelable: true })"
     await scene.page.evaluate(f"document.querySelector('#prompt').dispatchEvent({enter})")
     assert scene.requests == []
+
+
+async def test_on_the_screens_keyboard_enter_begins_a_line_and_the_button_sends(
+    browser: Browser, playwright: Playwright, site: Site
+) -> None:
+    context = await browser.new_context(base_url=site.address, **playwright.devices["Pixel 7"])
+    scene = Scene(await context.new_page(), site)
+    await finished(scene)
+    scene.replies["POST", "/api/conversations/c/turns"] = (201, {"turn": scenes.turn("u", "Next", [Answer("c")])})
+    await prompt(scene).tap()
+    await scene.page.keyboard.type("One\nTwo")
+    await expect(prompt(scene)).to_have_value("One\nTwo")
+    await expect(prompt(scene)).to_have_attribute("enterkeyhint", "enter")
+    assert scene.requests == []
+    await scene.page.get_by_role("button", name="Send").tap()
+    await expect(scene.page.locator("chat-turn")).to_have_count(2)
+    assert scene.requests[0][2]["prompt"] == "One\nTwo"
+    await context.close()
+
+
+async def test_a_real_keyboards_enter_is_called_what_it_does(scene: Scene) -> None:
+    await finished(scene)
+    await expect(prompt(scene)).to_have_attribute("enterkeyhint", "send")
+
+
+@pytest.mark.parametrize("page_of", ["new", "old"])
+async def test_a_page_works_in_a_browser_that_keeps_nothing(scene: Scene, page_of: str) -> None:
+    """Chromium throws at the name itself when a site may keep no data."""
+    deny = (
+        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('no', 'SecurityError'); } })"
+    )
+    await scene.page.add_init_script(deny)
+    scene.replies["POST", "/api/conversations"] = (201, {"id": "c", "url": "/c/c"})
+    scene.replies["POST", "/api/conversations/c/turns"] = (201, {"turn": scenes.turn("u", "Next", [Answer("c")])})
+    if page_of == "new":
+        await scene.open_new()
+        scene.show(scenes.sync(scenes.turn("t", "First", [Answer("a")])))
+    else:
+        await finished(scene)
+    await write(scene, "Next")
+    await scene.page.keyboard.press("Enter")
+    await expect_eventually(scene, lambda: any(path.endswith("/turns") for _, path, _ in scene.requests))
 
 
 async def test_a_refused_prompt_is_kept_and_the_reason_shown(scene: Scene) -> None:
@@ -104,6 +164,51 @@ async def test_the_first_prompt_makes_the_conversation_and_goes_to_it(scene: Sce
     await scene.page.keyboard.press("Enter")
     await scene.page.wait_for_url("**/c/c")
     assert [pane["model"] for pane in scene.requests[1][2]["panes"]] == ["careful", "lively"]
+
+
+async def test_answers_to_a_prompt_that_was_just_sent_are_no_restored_ones(scene: Scene) -> None:
+    scene.replies["POST", "/api/conversations"] = (201, {"id": "c", "url": "/c/c"})
+    scene.replies["POST", "/api/conversations/c/turns"] = (201, {"turn": {}})
+    await scene.open_new()
+    careful, lively = Answer("a"), Answer("b", "lively")
+    careful.start(), careful.text("Because")
+    scene.show(scenes.sync(scenes.turn("t", "First", [careful, lively])))
+    await scene.page.add_init_script(KEEP_SPOKEN)
+    await write(scene, "First")
+    await scene.page.keyboard.press("Enter")
+    await scene.page.wait_for_url("**/c/c")
+    await expect_spoken(scene, "SmolLM2 careful is answering.")
+    assert await scene.page.evaluate("window.spoken") == ["SmolLM2 careful is answering."]
+    await scene.page.reload()
+    await expect_spoken(scene, "Restored 2 answers, 2 still running.")
+
+
+async def test_a_conversation_of_a_session_that_is_gone_is_made_anew(scene: Scene) -> None:
+    """The first was made, its turn was not taken; then somebody signed out in another tab."""
+    await scene.open_new()
+    scene.replies["POST", "/api/conversations"] = (201, {"id": "lost", "url": "/c/lost"})
+    scene.replies["POST", "/api/conversations/lost/turns"] = (503, {"detail": "Not now."})
+    await write(scene, "First")
+    await scene.page.keyboard.press("Enter")
+    await expect(scene.page.locator(".composer__problem")).to_have_text("Not now.")
+    scene.replies["POST", "/api/conversations/lost/turns"] = (404, {"detail": "Nothing.", "code": "not_found"})
+    scene.replies["POST", "/api/conversations"] = (201, {"id": "c", "url": "/c/c"})
+    scene.replies["POST", "/api/conversations/c/turns"] = (201, {"turn": {}})
+    scene.show(scenes.sync(scenes.turn("t", "First", [Answer("a")])))
+    await scene.page.keyboard.press("Enter")
+    await scene.page.wait_for_url("**/c/c")
+    keys = [body["key"] for _, path, body in scene.requests if path.endswith("/turns")]
+    assert len(set(keys)) == 1
+
+
+async def test_a_browser_that_refuses_the_cookie_is_told_why_nothing_can_be_asked(scene: Scene) -> None:
+    await scene.open_new()
+    scene.replies["POST", "/api/conversations"] = (201, {"id": "c", "url": "/c/c"})
+    scene.replies["POST", "/api/conversations/c/turns"] = (404, {"detail": "Nothing.", "code": "not_found"})
+    await write(scene, "First")
+    await scene.page.keyboard.press("Enter")
+    await expect(scene.page.locator(".composer__problem")).to_contain_text("The browser keeps no cookie of this site")
+    await expect(prompt(scene)).to_have_value("First")
 
 
 async def test_an_example_fills_the_prompt(scene: Scene) -> None:

@@ -24,6 +24,21 @@ async def test_panes_show_each_its_own_answer(scene: Scene) -> None:
     assert [await text_of(scene, 1), await text_of(scene, 2)] == ["Because of the Moon.", "Who knows"]
 
 
+ARABIC = "كيف تعمل المد والجزر؟ (intro)"
+
+
+@pytest.mark.parametrize("place", [".conversation__title", ".sidebar__link", ".turn__prompt", "#prompt"])
+async def test_what_people_wrote_runs_in_its_own_direction(scene: Scene, place: str) -> None:
+    document = scenes.sync(scenes.turn("t", ARABIC, [Answer("a")]))
+    document["conversation"]["title"] = ARABIC
+    listed = [{"id": "c", "title": ARABIC, "updated_at": "2026-01-02"}]
+    await scene.open(document, conversations=listed)
+    await scene.page.locator("#prompt").fill(ARABIC)
+    directions = "element => element.matches(':dir(rtl)')"
+    assert await scene.page.locator(place).first.evaluate(directions)
+    assert await scene.page.locator("title").get_attribute("dir") == "auto"
+
+
 async def test_a_restored_page_shows_what_it_had_without_a_request(scene: Scene) -> None:
     answer = Answer("a")
     answer.start(), answer.text("One\n\nTwo ha")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.async_api import Locator, expect
 
@@ -69,6 +71,53 @@ async def test_a_stop_that_did_not_get_through_is_offered_again(scene: Scene) ->
     await expect(stop(scene)).to_be_focused()
     await stop(scene).press("Enter")
     await asked(scene, STOP_A, STOP_A)
+
+
+async def test_a_stop_while_the_server_is_away_is_kept_said_and_sent(scene: Scene) -> None:
+    careful, lively = await two_live(scene)
+    state = scene.page.locator(f"{pane(scene, 1)} .pane__state")
+    await scene.page.route(f"**{STOP_A}", lambda route: route.abort())
+    await stop(scene).click()
+    await expect(state).to_have_text("Stops when connected")
+    await expect_spoken(scene, "Your stop is kept, and is sent as soon as it can be.")
+    await scene.page.unroute(f"**{STOP_A}")
+    scene.replies["POST", STOP_A] = (202, {"state": "running"})
+    document = scenes.sync(scenes.turn("t", "Why?", [careful, lively]), cursor="50-0")
+    scene.replies["GET", "/api/conversations/c/sync"] = (200, document)
+    await scene.sockets[-1].close()
+    await expect(state).to_have_text("Stopping")
+    await expect(scene.page.locator(".composer__problem")).to_be_hidden()
+
+
+async def test_a_stop_that_is_kept_outlives_a_reload(scene: Scene) -> None:
+    await two_live(scene)
+    await scene.page.route(f"**{STOP_A}", lambda route: route.abort())
+    await stop(scene).click()
+    await expect(scene.page.locator(f"{pane(scene, 1)} .pane__state")).to_have_text("Stops when connected")
+    await scene.page.unroute(f"**{STOP_A}")
+    scene.replies["POST", STOP_A] = (202, {"state": "running"})
+    await scene.page.reload()
+    await expect_eventually(scene, lambda: ("POST", STOP_A, {"stop_keys": []}) in scene.requests)
+    await expect(stop(scene)).to_have_text("Stopping…")
+
+
+async def test_a_page_whose_session_is_gone_stops_with_the_keys_that_it_was_given(scene: Scene) -> None:
+    answer = Answer("a")
+    answer.start()
+    turn = scenes.turn("t", "Why?", [answer])
+    turn["generations"][0]["stop_key"] = "k1"
+    await scene.open(scenes.sync(turn))
+    await scene.page.wait_for_selector("conversation-view[data-connection=live]")
+    scene.replies["GET", "/api/conversations/c/sync"] = (404, {"detail": "Nothing here.", "code": "not_found"})
+    await scene.send(RESYNC)
+    await expect(scene.page.locator("connection-status")).to_have_text(re.compile("Did you sign out"))
+    scene.replies["POST", STOP_A] = (202, {"state": "running"})
+    await stop(scene).click()
+    await expect(stop(scene)).to_have_text("Stopping…")
+    scene.replies["POST", STOP_A] = (200, {"state": "cancelled"})
+    await expect(scene.page.locator(f"{pane(scene, 1)} .pane__state")).to_have_text("Stopped")
+    stops = [body for _, path, body in scene.requests if path == STOP_A]
+    assert stops == [{"stop_keys": ["k1"]}] * 2
 
 
 async def test_to_stop_all_is_shown_where_it_was_taken(scene: Scene) -> None:

@@ -1,5 +1,7 @@
 import { Draft } from "../draft.js";
+import { ONLY_TOUCH, sends } from "../keyboard.js";
 import { parts, setText } from "../page.js";
+import { tabStorage } from "../tab-storage.js";
 import { uuid } from "../uuid.js";
 
 const PLACEHOLDER = "Ask all of them something…";
@@ -13,16 +15,20 @@ export class ChatComposer extends HTMLElement {
   #draft;
   #send = null;
   #sending = false;
+  // It may come and go: a tablet is put onto its keyboard.
+  #touch = matchMedia(ONLY_TOUCH);
   #live = 0;
 
   connectedCallback() {
     this.#parts = parts(this);
-    this.#draft = new Draft(sessionStorage, this.dataset.draft);
+    this.#draft = new Draft(tabStorage(), this.dataset.draft);
     const { form, prompt, stopAll, picker } = this.#parts;
     prompt.value = this.#draft.prompt || prompt.value;
     prompt.addEventListener("input", () => this.#edited({ prompt: prompt.value }));
     prompt.addEventListener("keydown", (event) => this.#pressed(event));
     picker.addEventListener("panes-change", ({ detail }) => this.#edited({ panes: detail.panes }));
+    this.#touch.addEventListener("change", () => this.#nameEnter());
+    this.#nameEnter();
     form.addEventListener("submit", (event) => this.#submit(event));
     stopAll.addEventListener("click", () => this.#stopAll());
   }
@@ -63,16 +69,24 @@ export class ChatComposer extends HTMLElement {
     if (text) document.querySelector("live-announcer").say(text);
   }
 
+  /** Take back what was said, if nothing else has been said since. */
+  withdraw(text) {
+    if (this.#parts.problem.textContent === text) this.showProblem("");
+  }
+
   #edited(change) {
     this.#draft.edit(change);
     this.showProblem("");
     this.#refresh();
   }
 
+  /** A keyboard on the screen shows what its Enter does. */
+  #nameEnter() {
+    this.#parts.prompt.enterKeyHint = this.#touch.matches ? "enter" : "send";
+  }
+
   #pressed(event) {
-    // While an input method composes, Enter chooses a candidate. Safari ends composing before keydown: code 229.
-    const composing = event.isComposing || event.keyCode === 229;
-    if (event.key !== "Enter" || event.shiftKey || composing) return;
+    if (!sends(event, this.#touch.matches)) return;
     event.preventDefault();
     this.#parts.form.requestSubmit();
   }

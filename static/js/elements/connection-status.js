@@ -9,7 +9,7 @@ const TEXTS = {
   [Status.connecting]: "Connecting…",
   [Status.syncing]: "Catching up…",
   [Status.waiting]: "Reconnecting…",
-  [Status.gone]: "This conversation is no longer there.",
+  [Status.gone]: "Deleted, or not yours any more. Did you sign out?",
 };
 
 /** One quiet line on how the page is connected; empty while all is well. Its style waits a second. */

@@ -6,10 +6,12 @@ import { Status, Transport } from "../connection.js";
 import { Faults } from "../faults.js";
 import { pageTitle, stateText } from "../format.js";
 import { FrameBatch } from "../frame-batch.js";
+import { wasJustAsked } from "../just-asked.js";
 import { csrfToken, parts, readJson, setText } from "../page.js";
 import { State, isTerminal } from "../protocol.js";
 import { Session } from "../session.js";
 import { ShownAnswers } from "../shown-answers.js";
+import { tabStorage } from "../tab-storage.js";
 import { Transcript } from "../transcript.js";
 
 // `?transport=sse` and `?transport=socket` are for tests, and for finding faults of a network.
@@ -18,6 +20,7 @@ const FORCED = { sse: Transport.events, socket: Transport.socket };
 // A line that moves within this time needs no place.
 const LINE_MS = 3000;
 
+const STOP_KEPT = "The server cannot be reached. Your stop is kept, and is sent as soon as it can be.";
 const CANNOT_SHOW = "An answer cannot be shown by this page as it is. Nothing is lost. Reload the page to see it.";
 
 /** A conversation's page: gives state to the elements that show it, and their requests to the session. */
@@ -78,6 +81,7 @@ export class ConversationView extends HTMLElement {
         turns: () => this.#turnsAdded(),
         restored: () => this.#restored(),
         status: (status, failures) => this.#statusChanged(status, failures),
+        refused: (problem) => this.#parts.composer.showProblem(problem.message),
       },
     });
   }
@@ -129,7 +133,7 @@ export class ConversationView extends HTMLElement {
   }
 
   async #stop(panes, ask) {
-    await ask().catch((problem) => this.#parts.composer.showProblem(problem.message));
+    await ask().catch(({ status, message }) => this.#parts.composer.showProblem(status === 0 ? STOP_KEPT : message));
     panes.forEach((pane) => pane.stopAnswered());
   }
 
@@ -215,8 +219,9 @@ export class ConversationView extends HTMLElement {
 
   #paintSummary() {
     this.#watchLine();
-    const live = this.#conversation.live.length;
-    this.#parts.composer.showLive(live);
+    const { live } = this.#conversation;
+    this.#parts.composer.showLive(live.length);
+    if (!live.some(({ stop_kept: isKept }) => isKept)) this.#parts.composer.withdraw(STOP_KEPT);
     this.#parts.switcher.show(this.#newestPanes());
     this.#paintTitle();
   }
@@ -269,7 +274,11 @@ export class ConversationView extends HTMLElement {
   }
 
   #announceRestored() {
-    const { generations } = this.#conversation;
+    const { generations, id } = this.#conversation;
+    if (wasJustAsked(tabStorage(), id)) {
+      this.#observe(this.#all);
+      return;
+    }
     generations.forEach((snapshot) => this.#announcer.know(snapshot));
     const text = restored(generations);
     if (text) this.#announcer.say(text);

@@ -46,6 +46,7 @@ function switchButton() {
   button.className = "switch";
   const label = document.createElement("span");
   label.className = "switch__label";
+  label.dir = "auto";
   button.append(document.createElement("span"), label);
   return button;
 }
