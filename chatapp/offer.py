@@ -56,6 +56,11 @@ class Offer:
     def find(self, model: str) -> ModelConfig | None:
         return self._configs.get(model) or (self._discovery.find(model) if self._discovery else None)
 
+    def label(self, model: str) -> str:
+        """Give what people call a model; the id of one that is no longer offered."""
+        config = self.find(model)
+        return config.label if config else model
+
     def effective_params(self, choice: PaneChoice) -> dict[str, Any]:
         """
         Give the parameters that a pane's generation has: its model's own, and over them the pane's.

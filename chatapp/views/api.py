@@ -11,6 +11,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.http import content_disposition_header
 
 from chatapp import conversations, turns
 from chatapp.admission import places
@@ -100,8 +101,9 @@ async def sync(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
 
 async def export(request: HttpRequest, conversation: uuid.UUID) -> HttpResponse:
     form, partial = request.GET.get("format", "json"), request.GET.get("partial") == "1"
-    file = await in_database(write_export, await viewer(request), conversation, form, partial=partial)
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"', "Cache-Control": "no-store"}
+    file = await in_database(write_export, await viewer(request), conversation, form, offer().label, partial=partial)
+    disposition = content_disposition_header(as_attachment=True, filename=file.name)
+    headers = {"Content-Disposition": disposition or "attachment", "Cache-Control": "no-store"}
     return HttpResponse(file.content, content_type=file.content_type, headers=headers)
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import re
+from io import StringIO
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from chatapp.export import file_stem
 from chatapp.models import EventArchive, Generation
 from chatapp.store import DjangoStore
 from chatapp.wiring import offer
@@ -113,17 +120,87 @@ async def test_a_continuation_is_not_whole(exported: Any) -> None:
 async def test_markdown_quotes_the_prompt_and_names_the_model(exported: Any) -> None:
     person, path, _ = exported
     text = await markdown(person, path)
-    assert "> Greet me\n> # twice\n\n### echo\n\nGood **morning**" in text
+    assert "> Greet me\n> # twice\n\n### Echo\n\n> Good **morning**\n\n*answer 1 · model echo · finish stop" in text
     assert "Goo\n" not in text
 
 
 async def test_markdown_marks_partial_answers(exported: Any) -> None:
     person, path, _ = exported
     text = await markdown(person, path, "&partial=1")
-    assert "### warm (temperature 1.5)\n\n**Partial: stopped before its end.**\n\nGoo\n" in text
+    assert "### Warm echo (temperature 1.5)\n\n**Partial: stopped before its end.**\n\n> Goo\n" in text
 
 
-@pytest.mark.parametrize(("form", "content_type"), [("json", "application/json"), ("markdown", "text/markdown")])
+async def test_panes_with_one_model_are_told_apart(guest: Person, finish: Any) -> None:
+    path = await guest.begin()
+    await finish(await guest.ask(path, "Hello", "echo", "echo"))
+    headings = re.findall(r"^### (.+)$", await markdown(guest, path), re.MULTILINE)
+    assert headings == ["Echo (pane 1)", "Echo (pane 2)"]
+
+
+async def rows(person: Person, path: str, query: str = "") -> list[dict[str, str]]:
+    response = await person.get(f"{path}/export?format=csv{query}")
+    assert response.status_code == 200, response.content
+    text = response.content.decode()
+    assert text.startswith("\ufeff")
+    return list(csv.DictReader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
+
+
+async def test_csv_has_a_row_for_each_answer(exported: Any) -> None:
+    person, path, _ = exported
+    (whole,) = await rows(person, path)
+    told = {name: whole[name] for name in ("turn", "pane", "model", "model_id", "state", "whole", "text", "finish")}
+    assert told == {
+        "turn": "1", "pane": "1", "model": "Echo", "model_id": "echo", "state": "completed", "whole": "yes",
+        "text": "Good **morning**", "finish": "stop",
+    }  # fmt: skip
+    _, partial = await rows(person, path, "&partial=1")
+    assert (partial["model"], partial["whole"], partial["why_not_whole"]) == (
+        "Warm echo",
+        "no",
+        "stopped before its end",
+    )
+    assert (partial["input_tokens"], partial["output_tokens"], partial["text"]) == ("3", "2", "Goo")
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("How tides work", "How tides work"),
+        ("a/b\\c: d?", "a b c d"),
+        ("../../etc/passwd", "etc passwd"),
+        ("CON", "conversation CON"),
+        ("con.txt", "conversation con.txt"),
+        ("console", "console"),
+        ("...", "conversation"),
+        ("gnp\u202efdp.exe", "gnpfdp.exe"),
+        ('"; filename=evil.exe', "; filename=evil.exe"),
+        ("x" * 400, "x" * 150),
+        ("é" * 400, "é" * 75),
+    ],
+)
+def test_a_file_is_called_by_the_title_as_far_as_every_system_allows(title: str, name: str) -> None:
+    assert file_stem(title) == name
+
+
+@given(st.text(max_size=300))
+def test_any_title_gives_a_name_that_stays_in_its_folder(title: str) -> None:
+    name = file_stem(title)
+    assert 0 < len(name.encode()) <= 170
+    assert not set(name) & set('/\\:*?"<>|\0\r\n')
+    assert name[0] not in " .-"
+    assert name[-1] not in " ."
+
+
+async def test_a_title_of_any_script_names_the_file(guest: Person) -> None:
+    path = await guest.begin()
+    await guest.send("patch", path, {"title": "Wie geht’s, 世界?"})
+    response = await guest.get(f"{path}/export?format=csv")
+    assert response["Content-Disposition"].endswith(f"filename*=utf-8''{quote('Wie geht’s, 世界.csv')}")
+
+
+@pytest.mark.parametrize(
+    ("form", "content_type"), [("json", "application/json"), ("markdown", "text/markdown"), ("csv", "text/csv")]
+)
 async def test_a_browser_keeps_it_as_a_file(exported: Any, form: str, content_type: str) -> None:
     person, path, _ = exported
     response = await person.get(f"{path}/export?format={form}")
