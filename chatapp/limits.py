@@ -23,8 +23,9 @@ from redis.exceptions import RedisError
 from chatapp.errors import Problem
 from chatapp.models import NOT_ENDED, Generation
 from chatapp.owners import Owner
+from chatapp.seldom import Seldom
 
-logger = logging.getLogger(__name__)
+_seldom = Seldom(logging.getLogger(__name__))
 
 _SPEND = (Path(__file__).parent / "spend.lua").read_text(encoding="utf-8")
 WINDOW_MS = 60_000
@@ -59,7 +60,7 @@ class Rate:
             async with asyncio.timeout(TIMEOUT_S):
                 wait_ms = await redis.register_script(_SPEND)([key], [most, WINDOW_MS, uuid.uuid4().hex])
         except (RedisError, OSError, TimeoutError) as exc:
-            logger.warning("%s were not counted: %s", self.things, exc)
+            _seldom.warning("%s were not counted: %s", self.things, exc)
             return
         if wait_ms:
             wait_s = -(-cast("int", wait_ms) // 1000)

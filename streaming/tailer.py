@@ -107,7 +107,8 @@ class Tailer:
                 try:
                     news = await self._read()
                 except LogUnavailable as exc:
-                    logger.warning("followers wait for the log: %s", exc)
+                    if failures == 0:
+                        logger.warning("followers wait for the log: %s", exc)
                     await asyncio.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
                     failures += 1
                     continue

@@ -13,9 +13,11 @@ from django.views import defaults
 from django.views.csrf import csrf_failure as csrf_failure_page
 
 from chatapp.errors import Problem, not_found
+from chatapp.seldom import Seldom
 from streaming.errors import LogUnavailable
 
 logger = logging.getLogger(__name__)
+_no_log, _no_database = Seldom(logger), Seldom(logger)
 
 View: TypeAlias = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 
@@ -80,10 +82,10 @@ def _problem_of(exc: Exception, request: HttpRequest) -> Problem:
         case RequestDataTooBig():
             return _too_large()
         case LogUnavailable():
-            logger.warning("%s: %s", request.path, exc)
+            _no_log.warning("%s: %s", request.path, exc)
             return Problem("log_unavailable", "The server cannot reach its log just now. Try again in a moment.")
         case OperationalError() if _passes(exc):
-            logger.warning("%s: the database refused: %s", request.path, exc)
+            _no_database.warning("%s: the database refused: %s", request.path, exc)
             detail = "The server cannot use its database just now. Try again in a moment."
             return Problem("database_unavailable", detail)
         case _:

@@ -81,8 +81,8 @@ async def _body(
                     sent += len(written)
                     if sent >= MAX_BYTES or monotonic() >= ends_at:
                         return
-    except LogUnavailable as exc:
-        logger.warning("a stream ends: %s", exc)
+    except LogUnavailable:
+        return  # The tailer has said it once, for all of them.
     except Left:
         if is_sse:
             # To another process, soon, but not all readers in the same moment.
