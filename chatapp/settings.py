@@ -27,6 +27,7 @@ from chatapp.env import (
     read_secret,
     read_str,
 )
+from chatapp.loglevels import rate
 from chatapp.redisurl import broker_url, check_redis_url, client_url
 from chatapp.secretkey import kept_key
 from chatapp.statefolder import keep_to_owner
@@ -245,7 +246,8 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": "chatapp.logline.OneLine", "format": "%(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"rate": {"()": "django.utils.log.CallbackFilter", "callback": rate}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["rate"]}},
     "root": {"handlers": ["console"], "level": read_choice("SIDESTREAM_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
