@@ -56,7 +56,7 @@ class GenerationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     list_filter = ("state", "model")
     search_fields = ("id", "conversation__id", "text")
     date_hierarchy = "queued_at"
-    exclude = ("blocks",)
+    exclude = ("blocks", "stop_key")
     actions = ("stop",)
 
     @admin.action(description="Stop the selected answers", permissions=["stop"])

@@ -70,7 +70,11 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
     if not _is_api(request):
         return csrf_failure_page(request, reason)
-    return response_of(Problem("csrf_failed", "Reload the page and try again: its token is missing or out of date."))
+    detail = (
+        "The request comes from no page of this server. Reload the page and try again. Behind a proxy, whoever runs "
+        "the server names its public address in SIDESTREAM_ORIGINS."
+    )
+    return response_of(Problem("csrf_failed", detail))
 
 
 def _problem_of(exc: Exception, request: HttpRequest) -> Problem:

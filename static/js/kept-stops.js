@@ -49,8 +49,8 @@ export class KeptStops {
   }
 
   drop(gens) {
-    if (![...gens].some((gen) => this.#gens.delete(gen))) return;
-    this.#save();
+    const dropped = gens.filter((gen) => this.#gens.delete(gen));
+    if (dropped.length > 0) this.#save();
   }
 
   /** Keep those only that this holds of: what has ended needs no stop. */

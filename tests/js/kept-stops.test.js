@@ -47,7 +47,8 @@ test("a connection that is back is a reason to send at once", async () => {
   world.stops.keep(["a", "b"]);
   world.answers = true;
   await world.stops.send();
-  equal([world.asked, world.stops.has("a"), world.sent], [["a", "b"], false, 1]);
+  equal([world.asked, world.stops.has("a"), world.stops.has("b"), world.sent], [["a", "b"], false, false, 1]);
+  equal(setUp(world.storage).stops.has("b"), false);
 });
 
 test("what is under way is not sent beside itself", async () => {
