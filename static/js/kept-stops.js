@@ -1,6 +1,6 @@
 /**
- * Wishes to stop that have not got through: kept until the server has answered each, whatever happens to the network,
- * and across reloads of the tab. Sending one again is harmless. Pure but for its ports.
+ * Wishes to stop: each is kept until the server has answered it, whatever happens to the network, and across reloads
+ * of the tab. Sending one again is harmless. Pure but for its ports.
  */
 
 import { Backoff } from "./backoff.js";
@@ -42,10 +42,10 @@ export class KeptStops {
     return this.#gens.has(gen);
   }
 
+  /** Keep wishes from the moment they are made: the page may be left before anybody has answered. */
   keep(gens) {
     gens.forEach((gen) => this.#gens.add(gen));
     this.#save();
-    this.#sendLater();
   }
 
   drop(gens) {
@@ -66,12 +66,13 @@ export class KeptStops {
     const answered = await Promise.all(gens.map((gen) => this.#ask(gen)));
     this.#isAsking = false;
     this.drop(gens.filter((_, place) => answered[place]));
-    if (this.#gens.size > 0) this.#sendLater();
+    if (this.#gens.size > 0) this.sendLater();
     else this.#backoff.forget();
     this.#sent();
   }
 
-  #sendLater() {
+  /** They did not get through just now. */
+  sendLater() {
     if (this.#isDue) return;
     this.#isDue = true;
     this.#after(PAUSE_MS + this.#backoff.next(), () => {

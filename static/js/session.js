@@ -80,13 +80,13 @@ export class Session {
    * is kept, and asked again until it is answered.
    */
   async cancel(gen) {
-    await this.#unlessKept([gen], () => this.#cancel(gen));
+    await this.#untilAnswered([gen], () => this.#cancel(gen));
   }
 
   /** Ask for everything to be stopped. */
   async cancelAll() {
     const gens = this.conversation.live.map(({ gen }) => gen);
-    await this.#unlessKept(gens, async () => {
+    await this.#untilAnswered(gens, async () => {
       const { generations } = await this.#api.postForCertain(this.#urls.cancelAll, this.#keysOf(gens));
       this.#noteCancels(generations);
     });
@@ -103,12 +103,14 @@ export class Session {
     return { stop_keys: keys };
   }
 
-  async #unlessKept(gens, ask) {
+  async #untilAnswered(gens, ask) {
+    this.#kept.keep(gens);
     try {
       await ask();
       this.#kept.drop(gens);
     } catch (problem) {
-      if (problem.passes) this.#kept.keep(gens);
+      if (problem.passes) this.#kept.sendLater();
+      else this.#kept.drop(gens);
       throw problem;
     } finally {
       this.#changed(this.#noteKept());

@@ -26,6 +26,7 @@ function setUp(storage = fakeStorage()) {
 test("what did not get through is sent again until it is answered, ever more seldom", async () => {
   const world = setUp();
   world.stops.keep(["a"]);
+  world.stops.sendLater();
   const at = [];
   for (let ms = 0; ms < 60_000; ms += 500) {
     const before = world.asked.length;

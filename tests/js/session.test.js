@@ -20,9 +20,9 @@ const document = (...generations) => ({
 });
 
 /** A live session of two answers, with its server in the test's hands. */
-function setUp() {
+function setUp(storage = fakeStorage()) {
   const clock = new FakeClock();
-  const world = { clock, links: [], changed: [], posted: [], sent: [], refused: [], got: [], syncs: 0 };
+  const world = { clock, links: [], changed: [], posted: [], sent: [], refused: [], got: [], syncs: 0, storage };
   world.document = document(snapshot("a"), snapshot("b"));
   world.answer = (url) => (url === "/stop-all" ? { generations: [] } : { state: "running" });
   const post = async (url, body) => {
@@ -46,7 +46,7 @@ function setUp() {
       post,
       postForCertain: post,
     },
-    storage: fakeStorage(),
+    storage,
     ports: (sync) => ({
       sync,
       socket: (url) => {
@@ -246,4 +246,14 @@ test("a page that is told to renews the session", async () => {
   world.links[0].say({ type: "renew" });
   await settled();
   equal([world.got, world.session.connection.status], [["/session"], "live"]);
+});
+
+test("a stop whose answer the page did not live to hear is asked for by the next page", async () => {
+  const world = setUp();
+  world.answer = () => new Promise(() => {});
+  world.session.cancel("a");
+  equal(kept(world, "a"), false);
+  const next = setUp(world.storage);
+  await settled();
+  equal([next.posted, next.asked("a")], [["/stop/a"], true]);
 });

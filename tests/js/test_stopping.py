@@ -113,9 +113,10 @@ async def test_a_page_whose_session_is_gone_stops_with_the_keys_that_it_was_give
     await expect(scene.page.locator("connection-status")).to_have_text(re.compile("Did you sign out"))
     scene.replies["POST", STOP_A] = (202, {"state": "running"})
     await stop(scene).click()
-    await expect(stop(scene)).to_have_text("Stopping…")
+    state = scene.page.locator(f"{pane(scene, 1)} .pane__state")
+    await expect(state).to_have_text("Stopping")
     scene.replies["POST", STOP_A] = (200, {"state": "cancelled"})
-    await expect(scene.page.locator(f"{pane(scene, 1)} .pane__state")).to_have_text("Stopped")
+    await expect(state).to_have_text("Stopped")
     stops = [body for _, path, body in scene.requests if path == STOP_A]
     assert stops == [{"stop_keys": ["k1"]}] * 2
 
