@@ -25,7 +25,7 @@ from streaming.markdown.sanitize import ALLOWED_ATTRIBUTES, ALLOWED_SCHEMES, ALL
 from streaming.markdown.seal import render
 
 # Raise it when the same text gives other HTML: what was stored with a lower one is rendered again.
-RENDER_VERSION = 2
+RENDER_VERSION = 3
 
 __all__ = [
     "ALLOWED_ATTRIBUTES",

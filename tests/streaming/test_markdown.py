@@ -15,7 +15,7 @@ from tests.streaming.markdown_page import faults, parsed, text_of, untimed, whol
 _TREATED = [
     "a", "1", "#", "\n", "\t", "é", "中", "😀", "\u0301", "\u0591", "\u0301" * 7, "\u200c", "\u200d", "\ufe0e",
     "\ufe0f", "\U000e0101", "\ud83d", "\ude00", "\0", "\x85", "\u200b", "\u202e", "\u034f", "\ufffd", "\uffff",
-    "\U000e0041",
+    "\U000e0041", "\x0b", "\u2028", "\u3164", " ",
 ]  # fmt: skip
 ANY_TEXT = st.lists(st.sampled_from(_TREATED) | st.characters(codec=None), max_size=30).map("".join)
 MARKUP = st.lists(
@@ -158,6 +158,34 @@ def test_cleaned_text_is_valid_and_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("text", ["👩‍👩‍👧", "❤️‍🔥", "1️⃣", "می‌خواهم", "क्‍ष", "שָׁלוֹם", "Tiếng Việt", "葛󠄀"[:1], "a\tb"])
 def test_what_scripts_and_emoji_need_stays(text: str) -> None:
     assert clean(text) == text
+
+
+_SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029\u3164\uffa0\ufffa"
+
+
+@pytest.mark.parametrize("separator", _SEPARATORS, ids=ascii)
+def test_what_separates_words_becomes_a_space(separator: str) -> None:
+    assert whole(f"one{separator}two") == '<p dir="auto">one two</p>\n'
+    assert whole(f"`one{separator}{separator}two`") == '<p dir="auto"><code>one two</code></p>\n'
+
+
+@pytest.mark.parametrize("reference", ["&#12;", "&#13;", "&#x2028;", "&#8233;", "&#x3164;"])
+def test_character_references_let_no_words_run_together(reference: str) -> None:
+    assert whole(f"one{reference}two") == '<p dir="auto">one two</p>\n'
+
+
+@pytest.mark.parametrize("line_end", ["\r", "\r\n", "\n"])
+def test_every_line_end_keeps_words_apart(line_end: str) -> None:
+    assert whole(f"one{line_end}two") == '<p dir="auto">one\ntwo</p>\n'
+
+
+@pytest.mark.parametrize("separator", [*_SEPARATORS, "\u200b\x0c", "\x0c\u200d"], ids=ascii)
+def test_a_separator_at_the_end_of_a_line_steers_no_parser(separator: str) -> None:
+    assert whole(f"{separator * 4}one{separator * 2}\ntwo") == '<p dir="auto">one\ntwo</p>\n'
+
+
+def test_what_separates_no_words_leaves_no_space() -> None:
+    assert clean("o\xadn\u200be\u2060 t\u180ew\0o") == "one two"
 
 
 def test_data_in_variation_selectors_goes() -> None:
