@@ -9,6 +9,8 @@ change anything), and what is too big, too deep or too dear becomes escaped text
     clean       invisible and control characters
     shape       which lines may end a block; cheap, never the judge
     parse       text → blocks of tokens
+    inline      emphasis, also in scripts without spaces between words
+    spaceless   which scripts these are
     links       which links are allowed, and what a person must see of them
     write       tokens → HTML
     colour      code → HTML

@@ -12,6 +12,7 @@ from markdown_it.rules_core import StateCore, inline, text_join
 from markdown_it.token import Token
 
 from streaming.boundary import is_blank
+from streaming.markdown.inline import InlineParser
 from streaming.markdown.links import is_allowed
 from streaming.markdown.write import HtmlWriter
 
@@ -99,6 +100,7 @@ class _Parser(MarkdownIt):
 def _build_parser() -> MarkdownIt:
     options = {"html": False, "linkify": False, "typographer": False}
     parser = _Parser("js-default", options, renderer_cls=HtmlWriter)
+    parser.inline = InlineParser()
     parser.block.ruler.at("table", _bounded_table, {"alt": ["paragraph", "reference"]})
     return parser
 
