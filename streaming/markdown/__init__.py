@@ -10,6 +10,8 @@ change anything), and what is too big, too deep or too dear becomes escaped text
     shape       which lines may end a block; cheap, never the judge
     parse       text → blocks of tokens
     inline      emphasis, also in scripts without spaces between words
+    formulas    what nothing is changed of
+    tables      their bounds and cells
     spaceless   which scripts these are
     links       which links are allowed, and what a person must see of them
     write       tokens → HTML

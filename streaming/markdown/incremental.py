@@ -127,7 +127,7 @@ class BlockRenderer:
         self._pace.parse(self._tail_size)
         self._ripe = False
         lines = self._text.all[self._top :]
-        return lines, parse_blocks(lines, self._references)
+        return lines, parse_blocks(lines, self._references, growing=True)
 
     def _seal(self, blocks: list[TopBlock], closed: int, lines: list[str]) -> list[Rendered]:
         if closed:

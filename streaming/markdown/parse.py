@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import types
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore, inline, text_join
 from markdown_it.token import Token
 
 from streaming.boundary import is_blank
+from streaming.markdown.formulas import formula, hold
 from streaming.markdown.inline import InlineParser
 from streaming.markdown.links import is_allowed
+from streaming.markdown.tables import bounded_table
 from streaming.markdown.write import HtmlWriter
 
 References: TypeAlias = dict[str, Any]
@@ -33,15 +33,16 @@ class TopBlock:
         return fence.type == "fence" and self.end - self.start < fence.content.count("\n") + 2
 
 
-def parse_blocks(lines: list[str], references: References) -> list[TopBlock]:
+def parse_blocks(lines: list[str], references: References, *, growing: bool = False) -> list[TopBlock]:
     """
     Parse block structure; link reference definitions are added to `references`.
 
     Lines end in `\\n`. Where a top-level block begins, the parser knows nothing of what came
-    before, so parsing from there gives the same blocks as parsing the whole text.
+    before, so parsing from there gives the same blocks as parsing the whole text. While the text is
+    `growing`, a formula that has not ended keeps all lines behind it in its block.
     """
     tokens: list[Token] = []
-    _PARSER.block.parse("".join(lines), _PARSER, {"references": references}, tokens)
+    _PARSER.block.parse("".join(lines), _PARSER, {"references": references, "growing": growing}, tokens)
     blocks: list[TopBlock] = []
     first = 0
     for i, token in enumerate(tokens):
@@ -64,9 +65,11 @@ def is_closed(block: TopBlock, lines: list[str]) -> bool:
     return kind in ("paragraph_open", "table_open", "blockquote_open") and followed_by_blank
 
 
-def parse_inline(block: TopBlock, references: References) -> None:
-    """Parse the inline text of a block in place."""
-    state = StateCore("", _PARSER, {"references": references}, block.tokens)
+def parse_inline(block: TopBlock, references: References, *, growing: bool = False) -> None:
+    """Parse the inline text of a block in place. The end of a `growing` block may stand inside a formula."""
+    texts = [token.content for token in block.tokens if token.type == "inline"] if growing else []
+    environment = {"references": references, "unfinished": texts[-1] if texts else None}
+    state = StateCore("", _PARSER, environment, block.tokens)
     inline(state)
     text_join(state)
 
@@ -75,21 +78,6 @@ def write(block: TopBlock, *, coloured: bool) -> str:
     """Give the HTML of a block whose inline text was parsed."""
     block.tokens[0].meta["outermost"] = True
     return str(_PARSER.renderer.render(block.tokens, _PARSER.options, {"coloured": coloured}))
-
-
-# 256 x 256 cells can be asked for with 1.5 kB of text. A row may lack cells, but not all of them always.
-_MAX_AUTOCOMPLETED_CELLS = 128
-# Past it, parsing costs more than the cells are worth; no one reads 64 columns in a pane.
-_MAX_COLUMNS = 64
-
-
-def _bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    line = state.src[state.bMarks[start] : state.eMarks[start]]
-    return line.count("|") <= _MAX_COLUMNS + 1 and _table(state, start, end, silent)
-
-
-# The parser's own rule with a lower limit: a copy, because the limit is a global of its module.
-_table = types.FunctionType(table.__code__, {**table.__globals__, "MAX_AUTOCOMPLETED_CELLS": _MAX_AUTOCOMPLETED_CELLS})
 
 
 class _Parser(MarkdownIt):
@@ -101,7 +89,10 @@ def _build_parser() -> MarkdownIt:
     options = {"html": False, "linkify": False, "typographer": False}
     parser = _Parser("js-default", options, renderer_cls=HtmlWriter)
     parser.inline = InlineParser()
-    parser.block.ruler.at("table", _bounded_table, {"alt": ["paragraph", "reference"]})
+    parser.inline.ruler.before("escape", "math", formula)
+    parser.block.ruler.at("table", bounded_table, {"alt": ["paragraph", "reference"]})
+    # Behind all that may end a paragraph, and before what may begin one.
+    parser.block.ruler.before("lheading", "math", hold, {"alt": ["paragraph"]})
     return parser
 
 

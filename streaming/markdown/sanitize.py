@@ -56,7 +56,7 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 _VALUES = {
     ("class", "code"): re.compile(r"language-[a-z0-9_+#.-]{1,32}"),
     ("class", "pre"): re.compile("plain"),
-    ("class", "span"): re.compile(f"link-host|{PREFIX}[{''.join(TOKEN_CLASSES)}]"),
+    ("class", "span"): re.compile(f"link-host|math(?: math-display)?|{PREFIX}[{''.join(TOKEN_CLASSES)}]"),
     ("class", "td"): re.compile("left|center|right"),
     ("class", "th"): re.compile("left|center|right"),
     ("dir", ""): re.compile("auto"),

@@ -71,7 +71,7 @@ def preview(block: TopBlock, lines: list[str], references: References, allowance
 
 def _html(block: TopBlock, source: str, references: References, limit: int, *, sealed: bool) -> str:
     if _fits(block, source, limit):
-        parse_inline(block, references)
+        parse_inline(block, references, growing=not sealed)
         if _inline_fits(block.tokens, limit):
             html = write(block, coloured=sealed)
             if len(html) <= limit:

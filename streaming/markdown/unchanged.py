@@ -19,7 +19,8 @@ def is_unchanged_by_bleach(html: str) -> bool:
 # Tab, line feed, and what is neither another control nor a surrogate nor one of Unicode's first noncharacters.
 _CHARACTERS = re.compile("[\t\n -~\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]*+")
 _TEXT = "[^<>&]++|&(?:amp|gt|lt|nbsp);"
-_WORDS = f"{_TEXT}|<br>|<code>(?:{_TEXT})*+</code>"
+_FORMULA = f'<span class="math(?: math-display)?">(?:{_TEXT})*+</span>'
+_WORDS = f"{_TEXT}|<br>|<code>(?:{_TEXT})*+</code>|{_FORMULA}"
 _MARKED = "|".join(f"<{tag}>(?:{_WORDS})*+</{tag}>" for tag in ("em", "s", "strong"))
 _INLINE = f"(?:{_WORDS}|{_MARKED})*+"
 

@@ -14,12 +14,13 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from streaming.markdown.colour import coloured
+from streaming.markdown.formulas import is_display
 from streaming.markdown.links import shows, target
 
 
 class HtmlWriter(RendererHTML):
     """
-    The parser's renderer, with our links, images, code and tables.
+    The parser's renderer, with our links, images, code, formulas and tables.
 
     `env["coloured"]` says whether code gets its colours. A token whose meta holds "outermost" gets
     `dir="auto"`; an element inside needs none, and would hide its text from the outer one's search.
@@ -58,6 +59,11 @@ class HtmlWriter(RendererHTML):
         token = tokens[idx]
         language = language_of(token.info)
         return code_html(token.content, language, in_colour=bool(env["coloured"]))
+
+    def math(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        source = tokens[idx].content
+        kind = "math math-display" if is_display(source) else "math"
+        return f'<span class="{kind}">{escape(source, quote=False)}</span>'
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return code_html(tokens[idx].content, "", in_colour=False)

@@ -17,7 +17,10 @@ _LINES = [
     ">", "```", "```py", "````md", "~~~", "x = 1", "| a | b |", "|---|:-:|", "| 1 | 2 |", "a | b", "[a]", "[a][b]",
     "[a]: https://a.example", "[b]: https://b.example 'title'", "[a]:", '"title"', "'open", "  [c]: https://c.example",
     "> [d]: https://d.example", "[c] and [d]", "<https://e.example>", "![i](https://e.example/i.png)", "<div>",
-    "- ```", "  ```", "> ```", "> x", "**注意：**请", "这*「重", "点」*~~旧。~~新", "é\u202eß", "\ud83d", "a  ", "b\\", "", "", "", "",
+    "- ```", "  ```", "> ```", "> x",
+    "**注意：**请", "这*「重", "点」*~~旧。~~新", "\\[", "\\]", "a \\[ b", "c \\] d", "$$", "=", "-", "+ y", "\\\\",
+    "\\begin{a}", "\\end{a}", "\\(x_1", "2_y\\) z", "$x_1$ and $5", "| $|x|$ | b |", "> \\[", "> \\]", "> =", "  $$",
+    "  + z", "`\\[`", "é\u202eß", "\ud83d", "a  ", "b\\", "", "", "", "",
 ]  # fmt: skip
 _ENDS = ["\n", "\n", "\n", "\r\n", "\r", "\n\n"]
 lines = st.tuples(st.sampled_from(_LINES), st.sampled_from(_ENDS)).map("".join)

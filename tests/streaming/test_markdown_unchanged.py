@@ -42,7 +42,7 @@ def _directed(*tags: str) -> list[str]:
 
 
 _TEXT = _several(st.sampled_from(_PLAIN))
-_WORDS = _TEXT | st.just("<br>") | _in(["code"], _TEXT)
+_WORDS = _TEXT | st.just("<br>") | _in(["code", 'span class="math"', 'span class="math math-display"'], _TEXT)
 _INLINE = _several(_WORDS | _in(["em", "s", "strong"], _several(_WORDS)))
 _PARAGRAPH = _in(_directed("p"), _INLINE).map(_ended)
 _COLOURED = _in([f'span class="tok-{kind}"' for kind in "kscnfbatidh"], _TEXT)
@@ -106,6 +106,7 @@ def test_bleach_need_not_be_asked_about_plain_blocks(html: str) -> None:
         "<p><b>a</b></p>\n", "<div>a</div>\n", "<p><em><em>a</em></em></p>\n", "<pre>a</pre>\n",
         '<p dir="rtl">a</p>\n', '<p dir="auto" dir="auto">a</p>\n', '<p id="a">a</p>\n', '<ul start="1">\n</ul>\n',
         '<ol start="-1">\n</ol>\n', '<p><span class="pane">a</span></p>\n',
+        '<p><span class="math"><em>a</em></span></p>\n', '<p><span class="math" class="math">a</span></p>\n',
         '<pre><code class="language-a b"></code></pre>\n',
         '<pre><code><span class="tok-z">a</span></code></pre>\n',
         '<p><a href="https://a.example" rel="noopener noreferrer nofollow" target="_blank">a</a></p>\n',
