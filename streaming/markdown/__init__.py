@@ -13,6 +13,7 @@ change anything), and what is too big, too deep or too dear becomes escaped text
     formulas    what nothing is changed of
     tables      their bounds and cells
     spaceless   which scripts these are
+    addresses   bare ones, which become links
     links       which links are allowed, and what a person must see of them
     write       tokens → HTML
     colour      code → HTML

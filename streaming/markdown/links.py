@@ -8,6 +8,8 @@ import re
 import idna
 
 SCHEMES = ("http", "https", "mailto")
+# Longer addresses carry data out more often than they lead anywhere.
+MAX_HREF = 2048
 
 
 def target(href: str) -> str | None:
@@ -19,7 +21,7 @@ def target(href: str) -> str | None:
     numbers that browsers turn into addresses (`http://2130706433`). Hosts beyond ASCII come here as
     punycode, and are shown so.
     """
-    if len(href) > _MAX_HREF:
+    if len(href) > MAX_HREF:
         return None
     if found := _MAIL.fullmatch(href):
         return found["address"]
@@ -64,8 +66,6 @@ def _is_plain_label(label: str) -> bool:
     return True
 
 
-# Longer addresses carry data out more often than they lead anywhere.
-_MAX_HREF = 2048
 _MAX_PORT = 65_535
 _HOST = r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?\.?"
 _REST = r"[!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]*"

@@ -10,6 +10,7 @@ from markdown_it.rules_core import StateCore, inline, text_join
 from markdown_it.token import Token
 
 from streaming.boundary import is_blank
+from streaming.markdown.addresses import bare_address
 from streaming.markdown.formulas import formula, hold
 from streaming.markdown.inline import InlineParser
 from streaming.markdown.links import is_allowed
@@ -90,6 +91,7 @@ def _build_parser() -> MarkdownIt:
     parser = _Parser("js-default", options, renderer_cls=HtmlWriter)
     parser.inline = InlineParser()
     parser.inline.ruler.before("escape", "math", formula)
+    parser.inline.ruler.at("linkify", bare_address)
     parser.block.ruler.at("table", bounded_table, {"alt": ["paragraph", "reference"]})
     # Behind all that may end a paragraph, and before what may begin one.
     parser.block.ruler.before("lheading", "math", hold, {"alt": ["paragraph"]})

@@ -88,7 +88,7 @@ def test_examples_without_raw_html_and_images_have_the_structure_that_the_specif
     tried = 0
     for example in filter(_applies, map(_with_absolute_links, examples())):
         tried += 1
-        ours, theirs = _tree(parsed(whole(example.markdown))), _tree(parsed(example.html))
+        ours, theirs = (_tree(parsed(_without_own_links(html))) for html in (whole(example.markdown), example.html))
         if ours != theirs:
             wrong.append((example.file, example.id, example.markdown, ours, theirs))
     assert wrong == []
@@ -111,7 +111,7 @@ _OTHERWISE = {
     ("gfm_spec.json", "204"): "the same",
     ("gfm_extensions.json", "17"): "one tilde is no strikethrough: models write ~5 for about 5",
     ("gfm_extensions.json", "18"): "the same",
-    ("gfm_extensions.json", "24"): "bare addresses are no links",
+    ("gfm_extensions.json", "24"): "without a scheme nothing is an address",
     ("gfm_extensions.json", "25"): "the same",
 }
 
@@ -131,6 +131,14 @@ def _applies(example: Example) -> bool:
 def _needs_html(markdown: str) -> bool:
     with_html, without = (MarkdownIt("gfm-like", {"linkify": False, "html": html}) for html in (True, False))
     return bool(with_html.render(markdown) != without.render(markdown))
+
+
+# We link bare addresses, which the specification leaves as text.
+_OWN_LINK = re.compile(r'<a href="([^"]*)"[^>]*>\1</a>')
+
+
+def _without_own_links(html: str) -> str:
+    return _OWN_LINK.sub(r"\1", html)
 
 
 _Tree: TypeAlias = "list[str | tuple[str, str, _Tree]]"

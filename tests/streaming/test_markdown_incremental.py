@@ -20,7 +20,8 @@ _LINES = [
     "- ```", "  ```", "> ```", "> x",
     "**注意：**请", "这*「重", "点」*~~旧。~~新", "\\[", "\\]", "a \\[ b", "c \\] d", "$$", "=", "-", "+ y", "\\\\",
     "\\begin{a}", "\\end{a}", "\\(x_1", "2_y\\) z", "$x_1$ and $5", "| $|x|$ | b |", "> \\[", "> \\]", "> =", "  $$",
-    "  + z", "`\\[`", "é\u202eß", "\ud83d", "a  ", "b\\", "", "", "", "",
+    "  + z", "`\\[`", "https://f.example/a_b, c", "见https://g.example。", "[h https://h.example",
+    "é\u202eß", "\ud83d", "a  ", "b\\", "", "", "", "",
 ]  # fmt: skip
 _ENDS = ["\n", "\n", "\n", "\r\n", "\r", "\n\n"]
 lines = st.tuples(st.sampled_from(_LINES), st.sampled_from(_ENDS)).map("".join)
