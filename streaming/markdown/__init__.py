@@ -12,6 +12,7 @@ change anything), and what is too big, too deep or too dear becomes escaped text
     inline      emphasis, also in scripts without spaces between words
     formulas    what nothing is changed of
     tables      their bounds and cells
+    lists       the numbers of their items
     spaceless   which scripts these are
     addresses   bare ones, which become links
     links       which links are allowed, and what a person must see of them

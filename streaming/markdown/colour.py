@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from itertools import groupby
 
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import get_all_lexers, get_lexer_by_name
 from pygments.token import (
     Comment,
     Generic,
@@ -78,10 +78,16 @@ LANGUAGES = {
     }.items()
     for alias in aliases.split()
 }
+_OTHER_LANGUAGES = frozenset(alias for _, aliases, _, _ in get_all_lexers(plugins=False) for alias in aliases)
 # Above it the colours cost more time than the rest of the answer.
 MAX_COLOURED = 8192
 # Some lexers take quadratic time in a run of names without operators, or in the length of a line.
 _DEAR = re.compile(r"[\w\s$@#&.<>?\[\]]{600}|[^\n]{1000}")
+
+
+def is_language(name: str) -> bool:
+    """Say whether anybody would know a lower-case word for the name of a language, coloured here or not."""
+    return name in LANGUAGES or name in _OTHER_LANGUAGES
 
 
 def coloured(code: str, language: str) -> str:

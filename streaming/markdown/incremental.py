@@ -12,7 +12,7 @@ from streaming.markdown.parse import References, TopBlock, is_closed, parse_bloc
 from streaming.markdown.sanitize import sanitize
 from streaming.markdown.seal import MAX_BLOCK, Allowance, preview, seal
 from streaming.markdown.shape import Shape, may_be_table_head, may_begin_and_end, shape_of
-from streaming.markdown.write import code_html, language_of
+from streaming.markdown.write import fence_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class BlockRenderer:
     def _open_fence(self, index: int, block: TopBlock, lines: list[str]) -> Rendered:
         """Open a code block for the tail to stand in; it is not looked at again before it closes."""
         self._fence = fence_opened_by(lines[block.start])
-        html = sanitize(code_html("", language_of(block.tokens[0].info), in_colour=False), twice=False)
+        html = sanitize(fence_html(block.tokens[0].info, "", in_colour=False), twice=False)
         return Rendered(index, html, sealed=False, length=self._text.ends[self._top + block.start])
 
     def _nothing_open(self, index: int) -> list[Rendered]:

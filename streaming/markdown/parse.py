@@ -14,6 +14,7 @@ from streaming.markdown.addresses import bare_address
 from streaming.markdown.formulas import formula, hold
 from streaming.markdown.inline import InlineParser
 from streaming.markdown.links import is_allowed
+from streaming.markdown.lists import keep_numbers
 from streaming.markdown.tables import bounded_table
 from streaming.markdown.write import HtmlWriter
 
@@ -78,12 +79,16 @@ def parse_inline(block: TopBlock, references: References, *, growing: bool = Fal
 def write(block: TopBlock, *, coloured: bool) -> str:
     """Give the HTML of a block whose inline text was parsed."""
     block.tokens[0].meta["outermost"] = True
+    keep_numbers(block.tokens)
     return str(_PARSER.renderer.render(block.tokens, _PARSER.options, {"coloured": coloured}))
 
 
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:  # noqa: N802
         return is_allowed(url)
+
+    def normalizeLinkText(self, link: str) -> str:  # noqa: N802
+        return link  # An address is shown as it came, with its escapes.
 
 
 def _build_parser() -> MarkdownIt:

@@ -18,13 +18,15 @@ ALLOWED_ATTRIBUTES: dict[str, frozenset[str]] = {
     **{tag: frozenset({"dir"}) for tag in _OUTERMOST},
     "a": frozenset({"href", "rel", "target"}),
     "code": frozenset({"class"}),
+    "li": frozenset({"value"}),
     "ol": frozenset({"dir", "start"}),
+    "p": frozenset({"class", "dir"}),
     "pre": frozenset({"class"}),
     "span": frozenset({"class"}),
     "td": frozenset({"class"}),
     "th": frozenset({"class"}),
 }
-ALLOWED_TAGS = frozenset({*ALLOWED_ATTRIBUTES, "br", "em", "hr", "li", "s", "strong", "tbody", "thead", "tr"})
+ALLOWED_TAGS = frozenset({*ALLOWED_ATTRIBUTES, "br", "em", "hr", "s", "strong", "tbody", "thead", "tr"})
 
 
 def allowed(tag: str, name: str, value: str) -> bool:
@@ -55,6 +57,7 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 
 _VALUES = {
     ("class", "code"): re.compile(r"language-[a-z0-9_+#.-]{1,32}"),
+    ("class", "p"): re.compile("code-info"),
     ("class", "pre"): re.compile("plain"),
     ("class", "span"): re.compile(f"link-host|math(?: math-display)?|{PREFIX}[{''.join(TOKEN_CLASSES)}]"),
     ("class", "td"): re.compile("left|center|right"),
@@ -63,6 +66,7 @@ _VALUES = {
     ("rel", ""): re.compile("noopener noreferrer nofollow"),
     ("start", ""): re.compile("[0-9]{1,9}"),
     ("target", ""): re.compile("_blank"),
+    ("value", ""): re.compile("[0-9]{1,9}"),
 }
 _NH3 = nh3.Cleaner(
     tags=set(ALLOWED_TAGS),

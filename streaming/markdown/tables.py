@@ -27,21 +27,21 @@ def _keep_all_cells(state: StateBlock, first: int) -> None:
     for i in range(first, len(state.tokens)):
         token = state.tokens[i]
         if token.type == "tr_open" and token.map:
-            line = mdTrim(getLine(state, token.map[0]))
-            # A row of as many cells has one bar more at most.
-            if line.count("|") > columns:
-                cells = _cells(line)
-                if len(cells) > columns:
-                    state.tokens[i + 3 * columns - 1].content = mdTrim("|".join(cells[columns - 1 :]))
+            cells = _cells(mdTrim(getLine(state, token.map[0])), more_than=columns)
+            if len(cells) > columns:
+                state.tokens[i + 3 * columns - 1].content = mdTrim("|".join(cells[columns - 1 :]))
 
 
-def _cells(line: str) -> list[str]:
-    cells = _split(line)
-    return cells[cells[0] == "" : len(cells) - (len(cells) > 1 and cells[-1] == "")]
+def _cells(row: str, *, more_than: int) -> list[str]:
+    """Give the cells of a row; none if a look at its bars tells that it has no more than so many."""
+    if row.count("|") + 1 - row.startswith("|") - row.endswith("|") <= more_than:
+        return []
+    cells = _split(row)
+    return cells[not cells[0] : len(cells) - (not cells[-1])]
 
 
-def _split(line: str) -> list[str]:
-    return [with_bars_shown(cell) for cell in escapedSplit(with_bars_hidden(line))]
+def _split(row: str) -> list[str]:
+    return [with_bars_shown(cell) for cell in escapedSplit(with_bars_hidden(row))]
 
 
 # 256 x 256 cells can be asked for with 1.5 kB of text. A row may lack cells, but not all of them always.

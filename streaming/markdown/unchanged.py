@@ -29,14 +29,16 @@ _PARAGRAPH = f"<p{_DIRECTION}>{_INLINE}</p>\n"
 _HEADING = f"<h(?P<level>[1-6]){_DIRECTION}>{_INLINE}</h(?P=level)>\n"
 _COLOURED = f'<span class="{PREFIX}[{"".join(TOKEN_CLASSES)}]">(?:{_TEXT})*+</span>'
 _LANGUAGE = '(?: class="language-[a-z0-9_+#.-]{1,32}")?'
-_CODE = f"<pre><code{_LANGUAGE}>(?:{_TEXT}|{_COLOURED})*+</code></pre>\n"
+_CAPTION = f'(?:<p class="code-info">(?:{_TEXT})*+</p>\n)?'
+_CODE = f"{_CAPTION}<pre><code{_LANGUAGE}>(?:{_TEXT}|{_COLOURED})*+</code></pre>\n"
 
 
 def _list(depth: int) -> str:
     """Give the pattern of a list that holds lists at most `depth` deep, itself counted."""
     inside = f"{_PARAGRAPH}|{_CODE}" + (f"|{_list(depth - 1)}" if depth > 1 else "")
     begin = f'<(?P<list{depth}>[ou]l)(?:(?<=ol) start="[0-9]{{1,9}}")?{_DIRECTION}>\n'
-    return f"{begin}(?:<li>{_INLINE}(?:{inside})*+</li>\n)*+</(?P=list{depth})>\n"
+    number = '(?: value="[0-9]{1,9}")?'
+    return f"{begin}(?:<li{number}>{_INLINE}(?:{inside})*+</li>\n)*+</(?P=list{depth})>\n"
 
 
 _QUOTE = f"<blockquote{_DIRECTION}>\n(?:{_PARAGRAPH})*+</blockquote>\n"

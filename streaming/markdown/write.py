@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from markdown_it.common.utils import unescapeAll
+from markdown_it.common.utils import mdTrim, unescapeAll
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from streaming.markdown.colour import coloured
+from streaming.markdown.colour import coloured, is_language
 from streaming.markdown.formulas import is_display
 from streaming.markdown.links import shows, target
 
@@ -56,9 +56,7 @@ class HtmlWriter(RendererHTML):
         return _link_start(href) + escape(text) + _link_end(text, href, shown)
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        token = tokens[idx]
-        language = language_of(token.info)
-        return code_html(token.content, language, in_colour=bool(env["coloured"]))
+        return fence_html(tokens[idx].info, tokens[idx].content, in_colour=bool(env["coloured"]))
 
     def math(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         source = tokens[idx].content
@@ -66,7 +64,7 @@ class HtmlWriter(RendererHTML):
         return f'<span class="{kind}">{escape(source, quote=False)}</span>'
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        return code_html(tokens[idx].content, "", in_colour=False)
+        return fence_html("", tokens[idx].content, in_colour=False)
 
     def th_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return _cell("th", tokens[idx])
@@ -75,11 +73,15 @@ class HtmlWriter(RendererHTML):
         return _cell("td", tokens[idx])
 
 
-def code_html(code: str, language: str, *, in_colour: bool) -> str:
-    """Give a code block. `language` is empty or came from `language_of`."""
+def fence_html(info: str, code: str, *, in_colour: bool) -> str:
+    """Give a code block. Its class names the language; an info string that is no such name stands above it."""
+    info = mdTrim(unescapeAll(info))
+    language = _language_of(info)
+    told = info.lower().removeprefix("language-") == language and is_language(language)
+    caption = "" if told or not info else f'<p class="code-info">{escape(info, quote=False)}</p>\n'
     kind = f' class="language-{language}"' if language else ""
     body = (in_colour and coloured(code, language)) or escape(code, quote=False)
-    return f"<pre><code{kind}>{body}</code></pre>\n"
+    return f"{caption}<pre><code{kind}>{body}</code></pre>\n"
 
 
 def plain_html(source: str) -> str:
@@ -87,9 +89,9 @@ def plain_html(source: str) -> str:
     return f'<pre class="plain">{escape(source, quote=False)}</pre>\n'
 
 
-def language_of(info: str) -> str:
+def _language_of(info: str) -> str:
     """Give the language that a fence names, if it is a word that may stand in a class."""
-    word = next(iter(unescapeAll(info).split()), "").lower().removeprefix("language-")
+    word = next(iter(info.split()), "").lower().removeprefix("language-")
     return word if _LANGUAGE.fullmatch(word) else ""
 
 
@@ -116,8 +118,13 @@ def _link_text(tokens: Sequence[Token], opened: int) -> tuple[int, str]:
 
 
 def _text_of(image: Token) -> str:
-    children = image.children or []
-    return "".join(_text_of(child) if child.type == "image" else child.content for child in children) or "image"
+    return "".join(map(_words_of, image.children or [])) or "image"
+
+
+def _words_of(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    return _text_of(token) if token.type == "image" else token.content
 
 
 def _cell(tag: str, token: Token) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from streaming.markdown.clean import clean
 from streaming.markdown.links import target
 from streaming.markdown.sanitize import allowed, sanitize
-from tests.streaming.markdown_page import faults, parsed, text_of, untimed, whole
+from tests.streaming.markdown_page import faults, parsed, untimed, whole
 
 # What `clean` treats, and what its treatment depends on: alone it would hardly ever come together.
 _TREATED = [
@@ -52,7 +52,39 @@ def test_a_strange_language_leaves_nothing_but_a_clean_class(info: str) -> None:
 
 
 def test_a_language_is_said_by_a_class() -> None:
-    assert 'class="language-c++"' in whole("```C++ numbered\nx\n```\n")
+    assert whole("```C++\nx\n```\n") == '<pre><code class="language-c++">x\n</code></pre>\n'
+
+
+@pytest.mark.parametrize(
+    "info", ["C++ numbered", "word", "é", 'js title="a.js"', "{.python}", "python:a/b.py", "language-"]
+)
+def test_an_info_string_that_is_no_language_stands_above_the_code(info: str) -> None:
+    caption, code = parsed(whole(f"~~~{info}\nx\n~~~\n"))
+    assert (caption.get("class"), caption.text, code.tag, "".join(code.itertext())) == ("code-info", info, "pre", "x\n")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "numbers"),
+    [
+        ("1. a\n2. b\n3. c", [None, None, None]),
+        ("3. a\n7. b\n8. c\n8. d\n2. e", [None, "7", None, "8", "2"]),
+        ("1. a\n1. b\n1. c", [None, None, None]),
+        ("> 2) a\n>    - b\n>      1. c\n>      5. d\n> 4) e", [None, None, None, "5", "4"]),
+        ("1. a\n0000000009. b", [None]),
+    ],
+)
+def test_items_keep_their_numbers(markdown: str, numbers: list[str | None]) -> None:
+    assert [item.get("value") for item in parsed(whole(markdown)).iter("li")] == numbers
+
+
+def test_a_row_with_too_many_cells_keeps_them_in_its_last() -> None:
+    html = whole("|a|b|\n|-|-|\n|1|2|3|`4\\|`|\n|5|6|\n|7|\n8|9|10\n")
+    cells = ["".join(cell.itertext()) for cell in parsed(html).iter("td")]
+    assert cells == ["1", "2|3|4|", "5", "6", "7", "", "8", "9|10"]
+
+
+def test_an_address_is_shown_as_it_was_said() -> None:
+    assert link("<https://a.example/%E4%B8%AD>")[1] == "https://a.example/%E4%B8%AD"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +149,10 @@ def test_an_empty_target_is_no_link() -> None:
 
 def test_an_image_is_a_link_to_it() -> None:
     assert link("![a *cat*](https://a.example/cat.png)") == ("https://a.example/cat.png", "a cat (a.example)")
+
+
+def test_the_lines_of_an_image_do_not_run_together() -> None:
+    assert link("![a\ncat](https://a.example/cat.png)")[1] == "a cat (a.example)"
 
 
 def test_an_image_without_words_is_called_image() -> None:
@@ -221,12 +257,3 @@ def test_bleach_changes_no_meaning_of_what_nh3_gave(markdown: str) -> None:
 )  # fmt: skip
 def test_the_allow_list_judges_values_too(tag: str, name: str, value: str) -> None:
     assert not allowed(tag, name, value)
-
-
-_WORDS = ["word", "*", "**", "_", "~~", "`", "- ", "> ", "# ", "\n", "\n\n", " ", "[", "]", "!", "<", "&"]
-
-
-@untimed
-@given(st.lists(st.sampled_from(_WORDS)))
-def test_no_word_is_ever_lost(pieces: list[str]) -> None:
-    assert text_of(whole("".join(pieces))).count("word") == pieces.count("word")

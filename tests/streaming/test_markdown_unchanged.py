@@ -47,12 +47,13 @@ _INLINE = _several(_WORDS | _in(["em", "s", "strong"], _several(_WORDS)))
 _PARAGRAPH = _in(_directed("p"), _INLINE).map(_ended)
 _COLOURED = _in([f'span class="tok-{kind}"' for kind in "kscnfbatidh"], _TEXT)
 _CODE = _in(["code", 'code class="language-c++"', 'code class="language-a#.b"'], _several(_TEXT | _COLOURED))
-_CODE_BLOCK = _in(["pre"], _CODE).map(_ended)
+_CAPTION = st.just("") | _in(['p class="code-info"'], _TEXT).map(_ended)
+_CODE_BLOCK = st.tuples(_CAPTION, _in(["pre"], _CODE).map(_ended)).map("".join)
 
 
 def _list(depth: int) -> st.SearchStrategy[str]:
     inside = _PARAGRAPH | _CODE_BLOCK | _list(depth - 1) if depth > 1 else _PARAGRAPH | _CODE_BLOCK
-    item = _in(["li"], st.tuples(_INLINE, _several(inside, 2)).map("".join)).map(_ended)
+    item = _in(["li", 'li value="12"'], st.tuples(_INLINE, _several(inside, 2)).map("".join)).map(_ended)
     return _in(_directed("ul", "ol", 'ol start="7"'), _several(item).map("\n".__add__)).map(_ended)
 
 

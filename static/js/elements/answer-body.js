@@ -128,7 +128,7 @@ function codeBar(pre) {
   const bar = document.createElement("div");
   bar.className = "code-bar";
   const language = document.createElement("span");
-  language.textContent = /(?:^|\s)language-([\w+#.-]+)/u.exec(pre.querySelector("code")?.className ?? "")?.[1] ?? "";
+  language.textContent = infoOf(pre);
   const copy = document.createElement("button");
   copy.type = "button";
   copy.className = "button button--quiet button--small";
@@ -136,4 +136,10 @@ function codeBar(pre) {
   copy.textContent = "Copy code";
   bar.append(language, copy);
   return bar;
+}
+
+/** What the answer said of its code: the server writes it above, unless it is a language's name, which is a class. */
+function infoOf(pre) {
+  const said = pre.previousElementSibling?.matches(".code-info") ? pre.previousElementSibling.textContent : "";
+  return said || (/(?:^|\s)language-([\w+#.-]+)/u.exec(pre.querySelector("code")?.className ?? "")?.[1] ?? "");
 }
