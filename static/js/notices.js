@@ -11,18 +11,22 @@ const FINISHES = {
   refusal: "The model declined to answer.",
 };
 
+/** A text of nothing but spaces, controls and invisible characters says as much as an empty one. */
+const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
+const says = (text) => VISIBLE.test(text);
+
 const sentences = (...parts) => parts.filter(Boolean).join(" ");
-const kept = ({ text }) => text && "The text above is kept, and is partial.";
+const kept = ({ text }) => says(text) && "The text above is kept, and is partial.";
 
 const NOTICES = {
   [State.completed]: ({ finish, text }) => {
     if (FINISHES[finish]) return { title: "", text: FINISHES[finish] };
-    return text || finish === "tool_calls" ? null : { title: "", text: "The model ended without an answer." };
+    return says(text) || finish === "tool_calls" ? null : { title: "", text: "The model ended without an answer." };
   },
   [State.cancelled]: ({ text, cancel }) => ({
     title: "Stopped",
     text: sentences(
-      text ? "This answer is partial." : "Nothing had been written yet.",
+      says(text) ? "This answer is partial." : "Nothing had been written yet.",
       cancel?.upstream === "unproven" && "The model did not confirm that it stopped.",
     ),
   }),

@@ -181,3 +181,11 @@ test("astral characters are cut where the protocol says", () => {
   answer.block(0, "<p>👩🌍</p>", true, 4);
   equal(tailOf(answer).data, "👧");
 });
+
+test("the bar over code says what the answer said of it", () => {
+  const answer = write();
+  answer.text("```\n");
+  const bars = ['<pre><code class="language-py"></code></pre>', '<p class="code-info">js a.js</p>\n<pre><code></code></pre>'];
+  bars.forEach((html, index) => answer.block(index, html, true));
+  equal([...answer.body.querySelectorAll(".code-bar > span")].map(({ textContent }) => textContent), ["py", "js a.js"]);
+});

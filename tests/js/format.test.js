@@ -57,6 +57,17 @@ test("a state has a word", () => {
 
 test("a good end needs no notice", () => equal(noticeOf(snapshot({ state: "completed", text: "x", finish: "stop" })), null));
 
+test("an answer of nothing that can be seen is told as an empty one", () => {
+  const texts = ["", " \n", "\u200b\u2060", "\u{e0041}\u{e0042}", "\u202e\u0000", "\u3164\ud800", "\u0301", "😀", "0"];
+  const told = texts.map((text) => noticeOf(snapshot({ state: "completed", text, finish: "stop" }))?.text ?? "");
+  const empty = "The model ended without an answer.";
+  equal(told, [empty, empty, empty, empty, empty, empty, "", "", ""]);
+});
+
+test("a stop before anything could be seen does not call the answer partial", () => {
+  equal(noticeOf(snapshot({ state: "cancelled", text: "\u200b" })).text, "Nothing had been written yet.");
+});
+
 test("a failure says what happened and that the text is partial", () => {
   const failed = snapshot({ state: "failed", text: "x", error: { message: "It broke off. Try again." } });
   equal(noticeOf(failed), { title: "Failed", text: "It broke off. Try again. The text above is kept, and is partial." });
