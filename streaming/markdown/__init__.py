@@ -14,6 +14,7 @@ change anything), and what is too big, too deep or too dear becomes escaped text
     tables      their bounds and cells
     lists       the numbers of their items
     spaceless   which scripts these are
+    definitions of links, and what of them is used
     addresses   bare ones, which become links
     links       which links are allowed, and what a person must see of them
     write       tokens → HTML

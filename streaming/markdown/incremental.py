@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from streaming.boundary import Fence, fence_opened_by, is_blank
+from streaming.markdown.definitions import References
 from streaming.markdown.lines import Lines
 from streaming.markdown.pace import Pace
-from streaming.markdown.parse import References, TopBlock, is_closed, parse_blocks
+from streaming.markdown.parse import TopBlock, is_closed, parse_blocks
 from streaming.markdown.sanitize import sanitize
-from streaming.markdown.seal import MAX_BLOCK, Allowance, preview, seal
+from streaming.markdown.seal import MAX_BLOCK, Allowance, preview, seal, seal_all
 from streaming.markdown.shape import Shape, may_be_table_head, may_begin_and_end, shape_of
 from streaming.markdown.write import fence_html
 
@@ -42,7 +43,7 @@ class BlockRenderer:
         self._text = Lines()
         self._pace = Pace()
         self._allowance = Allowance()
-        self._references: References = {}  # Those defined in sealed text,
+        self._references = References()  # Those defined in sealed text,
         self._known = 0  # and how many they are.
         self._html: list[str] = []  # What is on the page, by index.
         self._sealed = 0  # So many of them, from the first, are sealed.
@@ -94,13 +95,14 @@ class BlockRenderer:
         Render what is left, the line that is not complete included; everything is sealed then.
 
         Only a link reference definition reaches back into sealed text. If there is one, the whole
-        text is rendered again, and blocks with other HTML than before are given again.
+        text is rendered again, and blocks with other HTML than before are given again; definitions
+        that no link uses come behind them.
         """
         self._text.flush()
         top, first = self._top, self._sealed
         blocks = parse_blocks(self._text.all[top:], self._references)
         if self._references:
-            top, first, self._allowance, self._references = 0, 0, Allowance(), {}
+            top, first, self._allowance, self._references = 0, 0, Allowance(), References()
             blocks = parse_blocks(self._text.all, self._references)
         return self._put(self._settle(blocks, top, first))
 
@@ -188,13 +190,13 @@ class BlockRenderer:
         """Seal the blocks from index `first` on; leave out those that are on the page already."""
         lines, total, shown = self._text.all[top:], self._text.length, self._shown
         rendered = []
-        for i, block in enumerate(blocks):
-            html = seal(block, lines, self._references, self._allowance)
-            index, end = first + i, self._end(blocks, i, lines, top)
+        htmls = seal_all(blocks, lines, self._references, self._allowance)
+        for i, html in enumerate(htmls):
+            index, end = first + i, self._end(blocks, i, lines, top) if i < len(blocks) else total
             if index >= self._sealed or html != self._html[index]:
                 # While later blocks stand, no less than now is shown.
                 rendered.append(Rendered(index, html, True, end if index >= len(self._html) - 1 else max(end, shown)))
-        count = first + len(blocks)
+        count = first + len(htmls)
         rendered += [Rendered(i, "", sealed=True, length=shown) for i in range(count, len(self._html)) if self._html[i]]
         if not rendered and shown < total:
             rendered = [Rendered(max(count - 1, 0), self._html[count - 1] if count else "", sealed=True, length=total)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore, inline, text_join
@@ -11,14 +10,13 @@ from markdown_it.token import Token
 
 from streaming.boundary import is_blank
 from streaming.markdown.addresses import bare_address
+from streaming.markdown.definitions import References, paragraph_of
 from streaming.markdown.formulas import formula, hold
 from streaming.markdown.inline import InlineParser
 from streaming.markdown.links import is_allowed
 from streaming.markdown.lists import keep_numbers
 from streaming.markdown.tables import bounded_table
 from streaming.markdown.write import HtmlWriter
-
-References: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,11 @@ def parse_blocks(lines: list[str], references: References, *, growing: bool = Fa
             blocks.append(TopBlock(tokens[first : i + 1], start, end))
             first = i + 1
     return blocks
+
+
+def unused_definitions(lines: list[str], references: References) -> list[TopBlock]:
+    """Give a block for each definition in `lines` that nothing used so far."""
+    return [TopBlock(paragraph_of(lines[start:end]), start, end) for start, end in references.unused()]
 
 
 def is_closed(block: TopBlock, lines: list[str]) -> bool:

@@ -57,7 +57,7 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 
 _VALUES = {
     ("class", "code"): re.compile(r"language-[a-z0-9_+#.-]{1,32}"),
-    ("class", "p"): re.compile("code-info"),
+    ("class", "p"): re.compile("code-info|definition"),
     ("class", "pre"): re.compile("plain"),
     ("class", "span"): re.compile(f"link-host|math(?: math-display)?|{PREFIX}[{''.join(TOKEN_CLASSES)}]"),
     ("class", "td"): re.compile("left|center|right"),

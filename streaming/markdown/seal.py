@@ -5,8 +5,9 @@ from __future__ import annotations
 from markdown_it.token import Token
 
 from streaming.markdown.clean import clean
+from streaming.markdown.definitions import References
 from streaming.markdown.lines import LINE_END
-from streaming.markdown.parse import References, TopBlock, parse_blocks, parse_inline, write
+from streaming.markdown.parse import TopBlock, parse_blocks, parse_inline, unused_definitions, write
 from streaming.markdown.sanitize import sanitize
 from streaming.markdown.write import plain_html
 from streaming.snapshot import Block
@@ -50,9 +51,16 @@ class Allowance:
 def render(text: str) -> list[Block]:
     """Render a whole text: its top-level blocks, all sealed."""
     lines = clean(LINE_END.sub("\n", text)).splitlines(keepends=True)
-    references: References = {}
-    allowance = Allowance()
-    return [Block(seal(block, lines, references, allowance), sealed=True) for block in parse_blocks(lines, references)]
+    references = References()
+    blocks = parse_blocks(lines, references)
+    return [Block(html, sealed=True) for html in seal_all(blocks, lines, references, Allowance())]
+
+
+def seal_all(blocks: list[TopBlock], lines: list[str], references: References, allowance: Allowance) -> list[str]:
+    """Seal the blocks up to the end of a text, and behind them definitions that none of them uses."""
+    sealed = [seal(block, lines, references, allowance) for block in blocks]
+    none = References()
+    return sealed + [seal(block, lines, none, allowance) for block in unused_definitions(lines, references)]
 
 
 def seal(block: TopBlock, lines: list[str], references: References, allowance: Allowance) -> str:

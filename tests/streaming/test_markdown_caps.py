@@ -8,7 +8,8 @@ import time
 import pytest
 
 from streaming.markdown.colour import MAX_COLOURED, coloured
-from streaming.markdown.parse import References, parse_blocks
+from streaming.markdown.definitions import References
+from streaming.markdown.parse import parse_blocks
 from streaming.markdown.seal import GROWTH_ALLOWANCE, MAX_BLOCK, MAX_GROWTH, Allowance, render, seal
 from tests.streaming.corpora import Generator, generators
 from tests.streaming.markdown_page import stream, text_of, whole
@@ -116,7 +117,7 @@ def test_an_allowance_is_the_same_for_the_same_blocks_before() -> None:
     texts = ["|a|b|\n|-|-|\n|1|2|\n\n", "#\n", "word\n\n"] * 50
     random.Random(4).shuffle(texts)
     lines = "".join(texts).splitlines(keepends=True)
-    references: References = {}
+    references = References()
     first, second = (
         [seal(block, lines, references, allowance) for block in parse_blocks(lines, references)]
         for allowance in (Allowance(), Allowance())

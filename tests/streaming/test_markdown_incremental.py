@@ -204,9 +204,13 @@ def test_a_definition_is_known_to_the_text_behind_it_at_once() -> None:
     assert "href" in views(renderer, "[a]\n\n", 0)[0].html
 
 
-def test_what_turns_out_to_be_a_definition_is_taken_away() -> None:
-    page = stream(["[a]:\n", "https://a.example\n", "\n"])
-    assert page.html == ""
+def test_what_turns_out_to_be_a_definition_is_taken_away_until_the_end() -> None:
+    renderer, page = BlockRenderer(), Page()
+    for at, piece in enumerate(["[a]:\n", "https://a.example\n", "\n"]):
+        page.apply(views(renderer, piece, at * 300))
+    assert ([each.html for each in page.seen], page.html) == (['<p dir="auto">[a]:</p>\n', ""], "")
+    page.apply(renderer.finish(), finishing=True)
+    assert ">https://a.example</a>" in page.html
 
 
 def test_lengths_count_the_text_as_it_came() -> None:

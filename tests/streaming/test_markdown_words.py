@@ -1,13 +1,14 @@
 """Every word that a model said can be read in what is shown, or reached from it, and no two run together.
 
-Three kinds of words are left out by decision 3: titles of links and images, which are tooltips and lie; the labels and
-addresses of link reference definitions; and the address of an image inside a link. Copy and export have them.
+Three kinds of words are left out by decision 3: titles of links and images, which are tooltips and lie; the labels of
+link references that are used; and the address of an image inside a link. Copy and export have them.
 """
 
 from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -16,11 +17,11 @@ from tests.streaming.markdown_page import parsed, stream, text_of, untimed, whol
 
 _PIECES = [
     "*", "**", "_", "~~", "`", "``", "- ", "1. ", "7) ", "1234567890. ", "> ", "# ", "#", "\n", "\n\n", "  \n", "\\\n",
-    " ", "    ", "\t", "[", "]", "(", ")", "!", "![", "](https://a.example)", "](b)", "<https://a.example>",
-    "https://a.example/", "<", ">", "<b>", "<!--", "-->", "&", "&amp;", "&lt;", "&#12;", "&zwnj;", "\\", "|",
-    "|\n|-|\n", "|a|b|\n|-|-|\n|", "---", "===", "```", "~~~~", "```py ", "~~~{", "\\(", "\\)", "\\[", "\\]", "$",
-    "$$", "\\begin{a}", "\\end{a}", "[ ] ", "[x] ", "：", "。", "「", "\x0c", "\u2028", "\r", "\r\n", "\x1f", "\u3164",
-    "\u200b", "\u202e", "\u0301", "\ud83d", "\0", "=", "+ ", "'", '"',
+    " ", "    ", "\t", "[", "]", "(", ")", "!", "![", "](https://a.example)", "](b)", "]: https://a.example",
+    "<https://a.example>", "https://a.example/", "<", ">", "<b>", "<!--", "-->", "&", "&amp;", "&lt;", "&#12;",
+    "&zwnj;", "\\", "|", "|\n|-|\n", "|a|b|\n|-|-|\n|", "---", "===", "```", "~~~~", "```py ", "~~~{", "\\(", "\\)",
+    "\\[", "\\]", "$", "$$", "\\begin{a}", "\\end{a}", "[ ] ", "[x] ", "：", "。", "「", "\x0c", "\u2028", "\r", "\r\n",
+    "\x1f", "\u3164", "\u200b", "\u202e", "\u0301", "\ud83d", "\0", "=", "+ ", "'", '"',
 ]  # fmt: skip
 _WORDS = ["word", "Wort", "mot"]
 _TEXT = st.lists(st.sampled_from([*_WORDS, *_WORDS, *_PIECES, *_PIECES])).map("".join)
@@ -64,3 +65,20 @@ def test_no_two_words_run_together(pieces: list[tuple[str, str]]) -> None:
 def test_no_word_is_lost_in_pieces(text: str, size: int) -> None:
     page = stream(text[i : i + size] for i in range(0, len(text), size))
     assert sorted(shown(page.html)) == sorted(said(text))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        (
+            "[1]: https://a.example 'mot'\n[2]: <https://b.example>",
+            ["[1]: https://a.example 'mot'", "[2]: https://b.example"],
+        ),
+        ("> - [word]:\n>   https://a.example\n", ["[word]:\nhttps://a.example"]),
+        ("[a] and [b][c]\n\n[a]: https://a.example\n[c]: https://c.example\n", []),
+    ],
+)
+def test_a_definition_that_no_link_uses_is_shown_at_the_end(markdown: str, words: list[str]) -> None:
+    added = [block for block in parsed(whole(markdown)) if block.get("class") == "definition"]
+    assert ["".join(block.itertext()) for block in added] == words
+    assert stream(markdown).html == whole(markdown)
