@@ -101,6 +101,7 @@ const FINISH_TEXT = {
   refusal: "Declined",
   tool_calls: "Asks for a tool",
   pause: "Paused by the provider",
+  unknown: "Done · finish not stated",
 };
 
 const ENDINGS = { one: "st", two: "nd", few: "rd", other: "th" };

@@ -10,6 +10,7 @@ const FINISHES = {
   content_filter: "The provider’s filter cut this answer.",
   refusal: "The model declined to answer.",
 };
+const NOT_STATED = "The model service did not say why this answer ended, so it may not be whole.";
 
 /** A text of nothing but spaces, controls and invisible characters says as much as an empty one. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
@@ -21,6 +22,7 @@ const kept = ({ text }) => says(text) && "The text above is kept, and is partial
 const NOTICES = {
   [State.completed]: ({ finish, text }) => {
     if (FINISHES[finish]) return { title: "", text: FINISHES[finish] };
+    if (says(text) && finish === "unknown") return { title: "", text: NOT_STATED };
     return says(text) || finish === "tool_calls" ? null : { title: "", text: "The model ended without an answer." };
   },
   [State.cancelled]: ({ text, cancel }) => ({

@@ -49,9 +49,11 @@ test("a state has a word", () => {
     snapshot({ state: "running", text: "x" }), snapshot({ state: "completed", finish: "stop" }),
     snapshot({ state: "completed", finish: "length" }), snapshot({ state: "cancelled" }),
     snapshot({ state: "failed" }), snapshot({ state: "interrupted" }),
+    snapshot({ state: "completed", finish: "unknown" }),
   ].map(stateText);
   equal(words, [
     "Waiting", "Waiting", "Thinking", "Writing", "Done", "Cut at the length limit", "Stopped", "Failed", "Interrupted",
+    "Done · finish not stated",
   ]);
 });
 
@@ -66,6 +68,12 @@ test("an answer of nothing that can be seen is told as an empty one", () => {
 
 test("a stop before anything could be seen does not call the answer partial", () => {
   equal(noticeOf(snapshot({ state: "cancelled", text: "\u200b" })).text, "Nothing had been written yet.");
+});
+
+test("an end of which nobody said why is told as one", () => {
+  const ended = (text) => noticeOf(snapshot({ state: "completed", finish: "unknown", text })).text;
+  equal(ended("x"), "The model service did not say why this answer ended, so it may not be whole.");
+  equal(ended(""), "The model ended without an answer.");
 });
 
 test("a failure says what happened and that the text is partial", () => {

@@ -112,6 +112,14 @@ async def test_what_the_service_said_is_folded_and_can_be_unfolded_by_keyboard(s
     assert await words.get_attribute("dir") == "auto"
 
 
+async def test_a_pane_whose_finish_is_unknown_does_not_just_say_done(scene: Scene) -> None:
+    careful, lively = await two_live(scene)
+    await scene.say(careful.text("Half of"), careful.done("unknown"), lively.text("All of it."), lively.done())
+    await expect(scene.page.locator(pane(scene, 1))).to_contain_text("Done · finish not stated")
+    await expect(scene.page.locator(pane(scene, 1))).to_contain_text("did not say why this answer ended")
+    await expect(scene.page.locator(pane(scene, 2))).not_to_contain_text("not stated")
+
+
 async def test_a_turn_from_another_tab_appears(scene: Scene) -> None:
     careful, lively = await two_live(scene)
     await scene.say(careful.done(), lively.done())
