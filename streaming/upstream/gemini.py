@@ -115,7 +115,8 @@ class Gemini(JsonDialect):
 
     def _call(self, call: dict[str, Any]) -> None:
         if call.get("name"):
-            self.answer.tool(id=call.get("id"), index=None, name=call["name"], arguments=call.get("args"))
+            none = "" if call.get("willContinue") else "{}"
+            self.answer.tool(id=call.get("id"), index=None, name=call["name"], arguments=call.get("args") or none)
             self._open = {} if call.get("willContinue") else None
         if self._open is None:
             return
@@ -123,7 +124,7 @@ class Gemini(JsonDialect):
             put(self._open, piece["jsonPath"], _value(piece))
         if not call.get("willContinue"):
             arguments, self._open = self._open, None
-            self._arguments(arguments)
+            self._arguments(json.dumps(arguments, ensure_ascii=False))
 
     def _arguments(self, arguments: Any) -> None:
         self.answer.tool(id=None, index=None, name=None, arguments=arguments)

@@ -105,7 +105,8 @@ class OpenAIChat(JsonDialect):
 
     def __init__(self, limits: Limits, accent: Accent = ACCENTS[""]) -> None:
         think = ThinkTags(starts_inside=accent.starts_in_reasoning) if accent.think_tags else None
-        answer = Answer(think=think, tools=ToolCalls(repeats_whole_calls=accent.repeats_whole_calls))
+        tools = ToolCalls(repeats_whole_calls=accent.repeats_whole_calls, drifts=True)
+        answer = Answer(think=think, tools=tools)
         self._sse = SseFramer(limits.line_bytes)
         super().__init__(self._sse, answer)
         self._filler = accent.reasoning_filler

@@ -1,18 +1,23 @@
 """Tool calls out of pieces, whatever a service does with ids and indexes.
 
-A call is found by its id, then by its index, then as the last one. Id and name are set once: some
-services repeat them with each piece, some send them empty. Ids are compared as they came, and told as valid
-text, so that two calls stay two. A call is complete when the upstream has ended its answer, never because
-its arguments happen to parse: only then is it known whether a limit cut it.
+A piece belongs to the call of its id, else to the newest one at its index, else to the last one, if only that
+can be meant. Id and name are set once: some services repeat them with each piece, some send them empty, some make
+a new id for each piece. Ids are compared as they came, and told as valid text, so that two calls stay two.
+
+A call is complete when the upstream has ended its answer, never because its arguments happen to parse: only then
+is it known whether a limit cut it. A call that looks right and is not would be run. So none is completed while
+arguments belong to no named call, and none without arguments while those of another are not whole, or may be its own.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Never
 
+from streaming.upstream.faults import fault
 from streaming.upstream.ports import ToolChunk, ToolCompleteChunk
 from streaming.upstream.unicode import Surrogates, valid
 
@@ -36,54 +41,100 @@ class ToolCall:
     def arguments(self) -> str:
         return "".join(self.pieces)
 
+    def goes_on_with(self, id: str | None, name: str | None) -> bool:  # noqa: A002
+        """Say whether a piece at this call's index belongs to it; a known id has been looked for before."""
+        if name is None:
+            return True
+        if self.name is None:
+            return None in (id, self.id) or not self.pieces
+        return name == self.name and None in (id, self.id)
+
+    def may_be(self, later: ToolCall) -> bool:
+        """Say whether a later call might be this one's rest, by all that tells two calls apart."""
+        other_id = None not in (self.id, later.id) and self.id != later.id
+        other_index = None not in (self.index, later.index) and self.index != later.index
+        if self.name == later.name:
+            return not (other_id and other_index)
+        return self.index is not None and self.index == later.index and not other_id
+
 
 class ToolCalls:
-    """The tool calls of one response."""
+    """
+    The tool calls of one response.
 
-    def __init__(self, *, repeats_whole_calls: bool = False) -> None:
+    `drifts`: where services count the pieces of a call, an index that is new says nothing.
+    """
+
+    def __init__(self, *, repeats_whole_calls: bool = False, drifts: bool = False) -> None:
         self._repeats_whole_calls = repeats_whole_calls
+        self._drifts = drifts
         self._calls: list[ToolCall] = []
         self.completed = False  # Whether any call was completed.
 
-    def add(self, *, id: str | None, index: int | None, name: str | None, arguments: Any) -> ToolChunk | None:  # noqa: A002
+    @property
+    def begun(self) -> bool:
+        return bool(self._calls)
+
+    @property
+    def ownerless(self) -> bool:
+        """Arguments came that belong to no call with a name."""
+        return any(call.name is None and call.arguments.strip() for call in self._calls)
+
+    def add(self, *, id: str | None, index: Any, name: str | None, arguments: Any) -> ToolChunk | None:  # noqa: A002
         """Take one piece and give what may be shown of it."""
         name = valid(name) if name else None
-        call = self._find(id or None, index, name)
-        call.name = call.name or name
+        call = self._call(id or None, as_index(index), name)
         call.id = call.id or id or None
-        piece = call.surrogates.feed(as_text(arguments))
+        return self._take(call, name, as_text(arguments))
+
+    def reconcile(self, whole: ToolCalls) -> Iterator[ToolChunk]:
+        """
+        Take the calls of an object that repeats the answer, and give what did not come before.
+
+        Raises:
+            UpstreamError: hole_in_answer, where they contradict what came.
+        """
+        for place, theirs in enumerate(whole._calls):
+            ours = self._same(theirs, place) or self._new(theirs.id, theirs.index)
+            chunk = self._take(ours, theirs.name, _missing(ours, theirs))
+            if chunk:
+                yield chunk
+
+    def close_all(self, *, cut: bool) -> list[ToolCompleteChunk]:
+        """The upstream ended. `cut`: not as the model meant it to, so that missing arguments do not mean none."""
+        cut = cut or any(call.pieces and not is_object(call.arguments) for call in self._calls)
+        closed = [self._close(call, cut=cut or self._in_doubt(place)) for place, call in enumerate(self._calls)]
+        return [chunk for chunk in closed if chunk]
+
+    def _call(self, id: str | None, index: int | None, name: str | None) -> ToolCall:  # noqa: A002
+        named = self._by_id(id, index, name) if id is not None else None
+        if named:
+            return named
+        there = self._at(index) if index is not None else None
+        if there and there.goes_on_with(id, name):
+            return there
+        if id is None and name is None and (index is None or self._drifts) and self._last_is_meant():
+            return self._calls[-1]
+        return self._new(id, index)
+
+    def _take(self, call: ToolCall, name: str | None, arguments: str) -> ToolChunk | None:
+        call.name = call.name or name
+        piece = call.surrogates.feed(arguments)
         if piece and not (self._repeats_whole_calls and piece == call.arguments and is_object(piece)):
             call.pieces.append(piece)
         return self._unsent(call)
 
-    def close_all(self, *, cut: bool) -> list[ToolCompleteChunk]:
-        """The upstream ended. `cut`: by its length limit, so that missing arguments do not mean none."""
-        closed = (self._close(call, cut=cut) for call in self._calls)
-        return [chunk for chunk in closed if chunk]
-
-    def _find(self, id: str | None, index: int | None, name: str | None) -> ToolCall:  # noqa: A002
-        if id is not None:
-            return self._by_id(id, index, name) or self._new(id, index)
-        if index is not None:
-            at_index = self._at(index)
-            if at_index:
-                return at_index
-        if name is not None or not self._calls:
-            return self._new(None, index)
-        return self._calls[-1]
-
     def _by_id(self, id: str, index: int | None, name: str | None) -> ToolCall | None:  # noqa: A002
-        for call in reversed(self._calls):
-            # One service numbers every call "0"; a different name at a different index is another call.
-            other = index != call.index and name is not None and name != call.name
-            if call.id == id and not other:
-                return call
-        unnamed = self._at(index) if index is not None else None
-        # The id of a call that began without one.
-        return unnamed if unnamed and unnamed.id is None and (name is None or unnamed.name is None) else None
+        """One service numbers every call "0": then the name tells them apart, and later the index."""
+        calls = [c for c in reversed(self._calls) if c.id == id and (None in (name, c.name) or name == c.name)]
+        return next((call for call in calls if call.index == index), calls[0] if calls else None)
 
     def _at(self, index: int) -> ToolCall | None:
         return next((call for call in reversed(self._calls) if call.index == index), None)
+
+    def _last_is_meant(self) -> bool:
+        """A piece that says nothing of its call may belong to each that still has no arguments."""
+        return bool(self._calls) and all(call.pieces for call in self._calls[:-1])
 
     def _new(self, id: str | None, index: int | None) -> ToolCall:  # noqa: A002
         call = ToolCall(self._untaken(valid(str(id or ""))), id, index)
@@ -98,6 +149,14 @@ class ToolCalls:
         elif id not in taken:
             return id
         return next(ours for n in count(len(self._calls) + 1) if (ours := f"{id}_{n}") not in taken)
+
+    def _same(self, theirs: ToolCall, place: int) -> ToolCall | None:
+        by_id = next((call for call in self._calls if theirs.id is not None and call.id == theirs.id), None)
+        return by_id or (self._calls[place] if place < len(self._calls) else None)
+
+    def _in_doubt(self, place: int) -> bool:
+        call = self._calls[place]
+        return any(call.may_be(later) for later in self._calls[place + 1 :])
 
     def _unsent(self, call: ToolCall) -> ToolChunk | None:
         if call.name is None:
@@ -118,11 +177,18 @@ class ToolCalls:
         return ToolCompleteChunk(call.call, call.name, arguments)
 
 
+def as_index(index: Any) -> int | None:
+    """Read an index; some services write it as text."""
+    if isinstance(index, str) and index.isdecimal():
+        return int(index)
+    return index if isinstance(index, int) else None
+
+
 def as_text(arguments: Any) -> str:
-    """Arguments come as text, as nothing, or as a value that is serialised once."""
-    if arguments is None:
-        return ""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    """Arguments come as text, as nothing, or as a value that is serialised once; an empty one has yet to be filled."""
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, ensure_ascii=False) if arguments else ""
 
 
 def is_object(arguments: str) -> bool:
@@ -131,6 +197,17 @@ def is_object(arguments: str) -> bool:
         return isinstance(json.loads(arguments, parse_constant=_refuse), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _missing(ours: ToolCall, theirs: ToolCall) -> str:
+    """Give what is missing of a call's arguments."""
+    came, whole = ours.arguments, theirs.arguments
+    if None in (ours.name, theirs.name) or ours.name == theirs.name:
+        if whole.startswith(came):
+            return whole[len(came) :]
+        if not whole or (is_object(came) and is_object(whole) and json.loads(came) == json.loads(whole)):
+            return ""
+    raise fault("hole_in_answer", detail="a tool call is not the one that came before")
 
 
 def _refuse(constant: str) -> Never:
