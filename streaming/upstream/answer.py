@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from io import StringIO
+from typing import Any, Final
 
-from streaming.upstream.finish import FAILURES, FINISHES, conclude
+from streaming.errors import UpstreamError
+from streaming.upstream.faults import fault
+from streaming.upstream.finish import FAILURES, FINISHES, conclude, plain, stated
 from streaming.upstream.ports import Chunk, ReasoningChunk, TextChunk
 from streaming.upstream.think import ThinkTags
 from streaming.upstream.tools import ToolCalls
-from streaming.upstream.unicode import Surrogates, valid
+from streaming.upstream.unicode import Surrogates
+from streaming.upstream.unread import texts_in
 from streaming.upstream.usage import UsageTotal
+
+# More than an answer may hold. So much of what nobody reads is kept until it is known whether it came elsewhere.
+UNREAD_CHARS: Final = 1_000_000
+# Of an answer that ended so, what is missing was never written.
+CUT: Final = ("length", "content_filter")
 
 
 class Answer:
@@ -24,16 +33,38 @@ class Answer:
         self.tools = tools or ToolCalls()
         self.usage = UsageTotal()
         self.finish: str | None = None  # The upstream's word; the last one said stands.
+        self.taken = 0  # How often something was said: a payload that leaves it as it was said nothing that was read.
         self._think = think
         self._out: list[Chunk] = []
         self._text = Surrogates()
         self._reasoning = Surrogates()
+        self._said = StringIO()  # Text and refusal as they came.
+        self._say = self._said.write
+        self._reasoned = StringIO()
+        self._unread: list[tuple[str, str]] = []
+        self._unread_chars = 0
         self._tokens: tuple[int, ...] = ()
         self._refused = False
         self._answered = False
 
+    @property
+    def said(self) -> str:
+        """All text so far, as it came."""
+        return self._said.getvalue()
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was said that a person would see."""
+        return not (self.said or self.reasoned or self.tools.begun)
+
+    @property
+    def reasoned(self) -> str:
+        return self._reasoned.getvalue()
+
     def text(self, text: str, tokens: tuple[int, ...] = ()) -> None:
         """Add text. Token ids that come before their text wait for it."""
+        self.taken += 1
+        self._say(text)
         if self._think:
             reasoning, text = self._think.feed(text)
             self.reasoning(reasoning)
@@ -49,26 +80,90 @@ class Answer:
             self._out.append(TextChunk(text, tokens))
 
     def reasoning(self, text: str) -> None:
+        self.taken += 1
+        self._reasoned.write(text)
         text = self._reasoning.feed(text)
         if text:
             self._out.append(ReasoningChunk(text))
 
     def refusal(self, text: str) -> None:
+        self.taken += 1
+        self._say(text)
         text = self._text.feed(text)
         if text:
             self._refused = True
             self._out.append(TextChunk(text))
 
-    def tool(self, *, id: str | None, index: int | None, name: str | None, arguments: Any) -> None:  # noqa: A002
+    def tool(self, *, id: str | None, index: Any, name: str | None, arguments: Any) -> None:  # noqa: A002
+        self.taken += 1
         chunk = self.tools.add(id=id, index=index, name=name, arguments=arguments)
         if chunk:
             self._out.append(chunk)
+
+    def whole_call(self, *, id: str | None, name: str | None, arguments: Any) -> None:  # noqa: A002
+        """
+        Take a tool call that came in one piece.
+
+        Raises:
+            UpstreamError: malformed_tool_call, for one without a name.
+        """
+        if not name:
+            raise fault("malformed_tool_call", detail="a call without a name")
+        self.tool(id=id, index=None, name=name, arguments=arguments or "{}")
 
     def used(self, fields: dict[str, int | None]) -> None:
         self.usage.overlay(fields)
         chunk = self.usage.first()
         if chunk:
             self._out.append(chunk)
+
+    def finished(self, word: Any) -> None:
+        """Take the upstream's word for why it ended, if this is one."""
+        self.finish = stated(word) or self.finish
+
+    def passed_over(self) -> None:
+        """What was read is known, and nothing that the person is to see."""
+        self.taken += 1
+
+    def unread(self, value: Any) -> None:
+        """
+        Remember text that nobody knows how to read.
+
+        Raises:
+            UpstreamError: hole_in_answer, where it is more than could be what came elsewhere.
+        """
+        for path, text in texts_in(value):
+            self._unread.append((path, text))
+            self._unread_chars += len(text)
+            if self._unread_chars > UNREAD_CHARS:
+                raise _unreadable(path)
+
+    def reconcile(self, whole: Answer) -> None:
+        """
+        Take an object of the upstream that repeats all that it said: give out what did not come before.
+
+        Raises:
+            UpstreamError: hole_in_answer, where it contradicts what came.
+        """
+        self.taken += 1
+        self._unread += whole._unread
+        reasoning = whole.reasoned and missing(self.reasoned, whole.reasoned)
+        if reasoning:
+            self.reasoning(reasoning)
+        text = whole.said and missing(self.said, whole.said)
+        if text:
+            (self.refusal if whole._refused else self.text)(text)
+        self._out.extend(self.tools.reconcile(whole.tools))
+        self.finished(whole.finish)
+
+    def hole(self) -> UpstreamError | None:
+        """Say what is wrong with an answer of which something was not read, and did not come elsewhere."""
+        if not self._unread:
+            return None
+        path, last = self._unread[-1]
+        if {last, "".join(text for _, text in self._unread)} & {self.said, self.reasoned}:
+            return None
+        return _unreadable(path)
 
     def take(self) -> list[Chunk]:
         """Give what is new."""
@@ -88,15 +183,21 @@ class Answer:
         Give the last chunks of an answer that ended by its dialect's own sign.
 
         Raises:
-            UpstreamError: its finish means that the call failed.
+            UpstreamError: its finish means that the call failed; or malformed_tool_call, where arguments came
+                that belong to no call.
         """
-        finish = None if self.finish is None else valid(str(self.finish))
-        if finish not in FAILURES:
-            # A limit or a filter may have struck before the first argument: then none does not mean "none needed".
-            self._out.extend(self.tools.close_all(cut=FINISHES.get(finish or "") in ("length", "content_filter")))
+        raw = stated(self.finish)
+        word = plain(raw or "")
+        # A limit or a filter may have struck before the first argument: then none does not mean "none needed".
+        kind = FINISHES.get(word)
+        lost = self.tools.ownerless and kind not in CUT
+        if word not in FAILURES and not lost:
+            self._out.extend(self.tools.close_all(cut=kind not in ("stop", "tool_calls")))
         yield from self.broken_off()
+        if lost:
+            raise fault("malformed_tool_call", detail="arguments that belong to no call with a name")
         refused = self._refused and not self._answered
-        yield conclude(finish, tool_completed=self.tools.completed, refused=refused)
+        yield conclude(raw, tool_completed=self.tools.completed, refused=refused)
 
     def _flush(self) -> None:
         if self._think:
@@ -108,3 +209,22 @@ class Answer:
             rest = channel.finish()
             if rest:
                 self._out.append(chunk(rest))
+
+
+def _unreadable(path: str) -> UpstreamError:
+    return fault("hole_in_answer", detail=f"text that nobody reads at {path}")
+
+
+def missing(came: str, whole: str) -> str:
+    """
+    Give what `whole` holds behind what came of it.
+
+    Raises:
+        UpstreamError: hole_in_answer, where it holds something else in its place.
+    """
+    if whole.startswith(came):
+        return whole[len(came) :]
+    # Services trim what they repeat, and some repeat no more than their last piece.
+    if whole.strip() not in came:
+        raise fault("hole_in_answer", detail="the whole answer, as it was repeated, is not the one that came")
+    return ""

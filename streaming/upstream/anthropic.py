@@ -9,6 +9,8 @@ from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.faults import fault
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import PartNumbers
+from streaming.upstream.parts import take_content
 from streaming.upstream.ports import ChatRequest, Image
 from streaming.upstream.request import (
     Check,
@@ -22,6 +24,7 @@ from streaming.upstream.request import (
     split_system,
     take_params,
 )
+from streaming.upstream.unread import listed
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -39,6 +42,9 @@ HEADERS: Final = {"anthropic-version": "2023-06-01"}
 # The service demands a limit. Every model that is still served writes as much as this.
 MAX_TOKENS: Final = 8192
 REDACTED: Final = "[redacted_thinking]"
+WITHOUT_INPUT: Final = ("text", "thinking", "")
+# Blocks of the service's own doings, beside those that end in _tool_result.
+OTHERS: Final = frozenset({"server_tool_use", "mcp_tool_use", "compaction", "fallback", "container_upload"})
 
 
 def build_body(request: ChatRequest) -> dict[str, Any]:
@@ -89,67 +95,97 @@ class Anthropic(JsonDialect):
     def __init__(self, limits: Limits) -> None:
         super().__init__(SseFramer(limits.line_bytes), Answer())
         self._message: str | None = None
-        self._tools: set[int] = set()  # Indexes of blocks that are calls to tools of ours.
+        self._ours: dict[Any, bool] = {}  # By the index of a block with input: whether it calls a tool of ours.
+        self._numbers = PartNumbers()
         self._usage: dict[str, Any] = {}
 
-    def is_whole(self) -> bool:
-        return self.done
-
-    def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
-        match payload.get("type"):
+    def take(self, payload: dict[str, Any], event: str) -> None:
+        match payload.get("type") or event:
             case "content_block_delta":
-                self._delta(payload["index"], payload["delta"])
+                index = payload.get("index")
+                if index != self._numbers.newest:
+                    self._numbers.see(index)
+                self._delta(index, payload.get("delta") or {})
             case "content_block_start":
-                self._block(payload["index"], payload["content_block"])
+                index = payload.get("index")
+                self._numbers.see(index)
+                self._block(index, payload.get("content_block") or {})
             case "message_start":
-                self._start(payload["message"])
+                self._start(payload.get("message") or {})
             case "message_delta":
-                self.answer.finish = payload["delta"].get("stop_reason") or self.answer.finish
+                self.answer.finished((payload.get("delta") or {}).get("stop_reason"))
                 self._used(payload.get("usage"))
             case "message_stop":
-                self.done = True
+                self._again(payload.get("message") or {})
+                self.end()
+            case "message" if "content" in payload:  # The service answered without streaming.
+                self._again(payload)
+                self.end()
+            case "error":
+                self.fail(payload)
             case _:
                 pass  # Pings, the ends of blocks, and what may be added: documented as safe to pass over.
 
     def _start(self, message: dict[str, Any]) -> None:
-        if self._message is not None:
-            if message.get("id") != self._message:
-                raise fault("spliced_stream", detail=f"message {message.get('id')} inside {self._message}")
-            return
-        self._message = message.get("id", "")
+        begun, self._message = self._message, self._message or message.get("id") or ""
+        if begun is None:
+            self._used(message.get("usage"))
+            self._blocks(message)
+        elif message.get("id") and begun and message["id"] != begun:
+            raise fault("spliced_stream", detail=f"message {message['id']} inside {begun}")
+
+    def _again(self, message: dict[str, Any]) -> None:
+        """Read a whole message, of which some or all may have come before."""
+        if message.get("content"):
+            self.reread(lambda: self._blocks(message))
+        self.answer.finished(message.get("stop_reason"))
         self._used(message.get("usage"))
-        for index, block in enumerate(message.get("content") or ()):
-            self._block(index, block)
 
-    def _block(self, index: int, block: dict[str, Any]) -> None:
-        match block.get("type"):
-            case "text":
-                self.answer.text(block.get("text") or "")
-            case "thinking":
-                self.answer.reasoning(block.get("thinking") or "")
-            case "redacted_thinking":
-                self.answer.reasoning(REDACTED)
-            case "tool_use":
-                self._tools.add(index)
-                self.answer.tool(
-                    id=block.get("id"), index=index, name=block.get("name"), arguments=block.get("input") or None
-                )
-            case _:
-                pass
+    def _blocks(self, message: dict[str, Any]) -> None:
+        for index, block in enumerate(listed(message.get("content"))):
+            self._block(index, block if isinstance(block, dict) else {"type": "text", "text": block})
 
-    def _delta(self, index: int, delta: dict[str, Any]) -> None:
+    def _block(self, index: Any, block: dict[str, Any]) -> None:
+        kind = str(block.get("type") or ("tool_use" if block.get("name") else ""))
+        if kind == "redacted_thinking":
+            self.answer.reasoning(REDACTED)
+        elif kind == "tool_use":
+            self._ours[index] = True
+            self.answer.tool(id=block.get("id"), index=index, name=block.get("name"), arguments=block.get("input"))
+        elif kind in OTHERS or kind.endswith("_tool_result"):
+            self._ours[index] = False
+            self.answer.passed_over()
+        else:
+            if kind not in WITHOUT_INPUT:
+                self._ours[index] = False
+            take_content(self.answer, block)
+
+    def _delta(self, index: Any, delta: dict[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta":
-                self.answer.text(delta["text"])
+                if delta.get("text"):
+                    self.answer.text(delta["text"])
             case "thinking_delta":
-                self.answer.reasoning(delta["thinking"])
-            case "input_json_delta" if index in self._tools:
-                self.answer.tool(id=None, index=index, name=None, arguments=delta["partial_json"])
+                if delta.get("thinking"):
+                    self.answer.reasoning(delta["thinking"])
+            case "signature_delta" | "citations_delta" | "compaction_delta":
+                self.answer.passed_over()
+            case _ if "partial_json" in delta:
+                self._arguments(index, delta["partial_json"])
             case _:
-                pass  # Signatures, citations, and the input of server tools.
+                take_content(self.answer, delta)
 
-    def _used(self, usage: dict[str, Any] | None) -> None:
-        self._usage.update({name: value for name, value in (usage or {}).items() if value is not None})
+    def _arguments(self, index: Any, piece: Any) -> None:
+        if index not in self._ours:
+            raise fault("malformed_tool_call", detail=f"arguments for block {index}, which never began")
+        if self._ours[index]:
+            self.answer.tool(id=None, index=index, name=None, arguments=piece)
+        else:
+            self.answer.passed_over()
+
+    def _used(self, usage: Any) -> None:
+        counts = usage if isinstance(usage, dict) else {}
+        self._usage.update({name: value for name, value in counts.items() if value is not None})
         cached = count(self._usage, "cache_read_input_tokens")
         fresh, written = count(self._usage, "input_tokens"), count(self._usage, "cache_creation_input_tokens")
         self.answer.used(

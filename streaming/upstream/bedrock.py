@@ -10,7 +10,10 @@ from typing import Any, Final
 from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.eventstream import EventStreamFramer
+from streaming.upstream.faults import fault
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import PartNumbers
+from streaming.upstream.parts import take_reasoning
 from streaming.upstream.ports import AnswerSchema, ChatRequest, Message, Tool
 from streaming.upstream.request import (
     Check,
@@ -34,6 +37,8 @@ PARAMS: Final[Fields] = {
 }
 CHECKS: Final[dict[str, Check]] = {"temperature": between(0, 1)}
 REDACTED: Final = "[redacted]"
+# Members of a delta that are read elsewhere, or are the service's own doings.
+OTHERS: Final = frozenset({"toolUse", "reasoningContent", "toolResult", "citation", "citationsContent", "image"})
 DEFAULT_REGION: Final = "us-east-1"  # For a gateway, whose host names none.
 _REGION: Final = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 
@@ -94,41 +99,66 @@ class Bedrock(JsonDialect):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(EventStreamFramer(limits.line_bytes), Answer())
-        self._tools: set[int] = set()
+        self._ours: dict[Any, bool] = {}  # By the index of a block with input: whether it calls a tool of ours.
+        self._numbers = PartNumbers()
         self._metadata = False
-
-    def is_whole(self) -> bool:
-        return self.answer.finish is not None
 
     def take(self, payload: dict[str, Any], event: str) -> None:
         match event:
             case "contentBlockDelta":
-                self._delta(payload.get("contentBlockIndex", 0), payload["delta"])
+                self._delta(self._index(payload), payload.get("delta") or {})
             case "contentBlockStart":
-                self._start(payload.get("contentBlockIndex", 0), payload.get("start") or {})
+                self._start(self._index(payload), payload.get("start") or {})
             case "messageStop":
-                self.answer.finish = payload["stopReason"]
+                self.answer.finished(payload.get("stopReason"))
+                self.ended = True
             case "metadata":
                 self._metadata = True
                 self.answer.used(converse_usage(payload.get("usage") or {}))
             case _:
                 pass  # messageStart, the ends of blocks, and what may be added.
-        self.done = self._metadata and self.answer.finish is not None
+        self.done = self._metadata and self.ended
 
-    def _start(self, index: int, start: dict[str, Any]) -> None:
+    def _index(self, payload: dict[str, Any]) -> Any:
+        index = payload.get("contentBlockIndex") or 0
+        self._numbers.see(index)
+        return index
+
+    def _start(self, index: Any, start: dict[str, Any]) -> None:
         tool = start.get("toolUse")
-        if tool and tool.get("type") != "server_tool_use":
-            self._tools.add(index)
-            self.answer.tool(id=tool.get("toolUseId"), index=index, name=tool.get("name"), arguments=None)
+        if tool:
+            self._ours[index] = tool.get("type") != "server_tool_use"
+        if tool and self._ours[index]:
+            self.answer.tool(id=tool.get("toolUseId"), index=index, name=tool.get("name"), arguments=tool.get("input"))
+        else:
+            self._content(start)
 
-    def _delta(self, index: int, delta: dict[str, Any]) -> None:
+    def _delta(self, index: Any, delta: dict[str, Any]) -> None:
+        if delta.get("toolUse"):
+            self._arguments(index, delta["toolUse"].get("input"))
+        if delta.get("reasoningContent"):
+            self._reasoning(delta["reasoningContent"])
+        self._content(delta)
+
+    def _content(self, delta: dict[str, Any]) -> None:
         if delta.get("text"):
             self.answer.text(delta["text"])
-        elif "toolUse" in delta and index in self._tools:
-            self.answer.tool(id=None, index=index, name=None, arguments=delta["toolUse"].get("input"))
-        elif "reasoningContent" in delta:
-            reasoning = delta["reasoningContent"]
-            self.answer.reasoning(REDACTED if reasoning.get("redactedContent") else reasoning.get("text") or "")
+        elif not delta.keys().isdisjoint(OTHERS):
+            self.answer.passed_over()
+        else:
+            self.answer.unread(delta)
+
+    def _arguments(self, index: Any, piece: Any) -> None:
+        if index not in self._ours:
+            raise fault("malformed_tool_call", detail=f"arguments for block {index}, which never began")
+        if self._ours[index]:
+            self.answer.tool(id=None, index=index, name=None, arguments=piece)
+
+    def _reasoning(self, reasoning: dict[str, Any]) -> None:
+        if reasoning.get("redactedContent"):
+            self.answer.reasoning(REDACTED)
+        else:
+            take_reasoning(self.answer, reasoning.get("text") or reasoning.get("reasoningText"))
 
 
 def converse_usage(raw: dict[str, Any]) -> dict[str, int | None]:

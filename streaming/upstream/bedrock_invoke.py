@@ -69,7 +69,7 @@ class BedrockInvoke(Anthropic):
         self._is_claude = False
 
     def is_whole(self) -> bool:
-        return self.done or (not self._is_claude and self.answer.finish is not None)
+        return self.ended or (not self._is_claude and self.answer.finish is not None)
 
     def take(self, payload: dict[str, Any], event: str) -> None:
         if "outputText" in payload:
@@ -81,14 +81,15 @@ class BedrockInvoke(Anthropic):
             for name, value in payload.items():
                 if isinstance(value, dict):
                     self._nova.take(value, name)
-            self.done = self._nova.done
+            self.ended, self.done = self._nova.ended, self._nova.done
 
     def _titan(self, payload: dict[str, Any]) -> None:
-        self.answer.text(payload["outputText"])
+        if payload["outputText"]:
+            self.answer.text(payload["outputText"])
         metrics = payload.get("amazon-bedrock-invocationMetrics")
         if metrics:
             self.answer.used({"input": count(metrics, "inputTokenCount"), "output": count(metrics, "outputTokenCount")})
         if payload.get("totalOutputTextTokenCount") is not None:  # Given with the last event only.
             # A guardrail that masks words lets the answer run to its end; one that blocks leaves no other reason.
             stopped = payload.get("amazon-bedrock-guardrailAction") == "INTERVENED"
-            self.answer.finish = payload.get("completionReason") or ("guardrail_intervened" if stopped else None)
+            self.answer.finished(payload.get("completionReason") or ("guardrail_intervened" if stopped else None))

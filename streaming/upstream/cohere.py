@@ -9,6 +9,8 @@ from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.faults import fault
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import PartNumbers
+from streaming.upstream.parts import take_content, take_reasoning
 from streaming.upstream.ports import ChatRequest
 from streaming.upstream.request import (
     Check,
@@ -20,6 +22,7 @@ from streaming.upstream.request import (
     image_url_part,
     take_params,
 )
+from streaming.upstream.unread import listed
 from streaming.upstream.usage import count
 
 PARAMS: Final[Fields] = {
@@ -56,30 +59,40 @@ class Cohere(JsonDialect):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(SseFramer(limits.line_bytes), Answer())
-
-    def is_whole(self) -> bool:
-        return self.answer.finish is not None
+        self._contents = PartNumbers()
+        self._calls = PartNumbers()
 
     def take(self, payload: dict[str, Any], event: str) -> None:
         delta = payload.get("delta") or {}
-        message = delta.get("message") or {}
-        match payload.get("type", event):
+        message, index = delta.get("message") or {}, payload.get("index")
+        match payload.get("type") or event:
             case "content-delta" | "content-start":
-                content = message.get("content") or {}
-                self.answer.reasoning(content.get("thinking") or "")
-                self.answer.text(content.get("text") or "")
-            case "tool-plan-delta":
-                self.answer.reasoning(message.get("tool_plan") or "")
+                self._contents.see(index)
+                take_content(self.answer, message.get("content"))
             case "tool-call-start" | "tool-call-delta":
-                self._call(payload.get("index"), message["tool_calls"])
+                self._calls.see(index)
+                self._message(message, index)
+            case "tool-plan-delta" | "message-start":
+                self._message(message, index)
+            case "citation-start":
+                self.answer.passed_over()
             case "message-end":
+                self._message(message, index)
                 self._end(delta)
+            case "message" if payload.get("message"):  # The service answered without streaming.
+                self._message(payload["message"], None)
+                self._end(payload)
             case _:
-                pass  # Citations and the ends of parts.
+                pass  # The ends of parts.
 
-    def _call(self, index: int | None, call: dict[str, Any]) -> None:
-        function = call.get("function") or {}
-        self.answer.tool(id=call.get("id"), index=index, name=function.get("name"), arguments=function.get("arguments"))
+    def _message(self, message: dict[str, Any], index: Any) -> None:
+        take_reasoning(self.answer, message.get("tool_plan"))
+        take_content(self.answer, message.get("content"))
+        for call in listed(message.get("tool_calls")):
+            function = call.get("function") or {}
+            self.answer.tool(
+                id=call.get("id"), index=index, name=function.get("name"), arguments=function.get("arguments")
+            )
 
     def _end(self, delta: dict[str, Any]) -> None:
         usage = delta.get("usage") or {}
@@ -92,5 +105,5 @@ class Cohere(JsonDialect):
         )
         if delta.get("error"):
             self.fail(delta)
-        self.answer.finish = delta.get("finish_reason") or self.answer.finish
-        self.done = True
+        self.answer.finished(delta.get("finish_reason"))
+        self.end()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, Protocol
 
 import orjson
 
@@ -20,11 +20,17 @@ from streaming.upstream.reports import Report, report_in
 MISSHAPEN = (AttributeError, TypeError, KeyError, IndexError, ValueError, RecursionError)
 
 
+# Events by these names keep a connection open, whatever their data.
+KEEP_ALIVES = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
+
+
 class Framer(Protocol):
     """What the frame needs of framing."""
 
     @property
-    def held_payload(self) -> bool: ...
+    def held_payload(self) -> bool:
+        """Part of an event under way: it is not whole, and will say something."""
+        ...
 
     def feed(self, data: bytes) -> Iterable[ServerSentEvent]: ...
 
@@ -36,18 +42,24 @@ class JsonDialect(ABC):
     Drives one framer and one Answer. A dialect says what an object means and when the answer is whole.
 
     An error that the upstream reports ends the answer, whatever came before it or comes after it. So
-    does an object that cannot be read: a hole in the text must not be hidden.
+    does an object that cannot be read: a hole in the text must not be hidden. Nothing is missed where an object says
+    nothing: no data, null, an empty object or list, and events that only keep the connection open.
     """
+
+    done_is_its_end: ClassVar[bool] = False  # `[DONE]` says that the answer is whole, not only that no more comes.
+    repeats_itself: ClassVar[bool] = False  # It says all more than once, and the dialect itself looks what is missing.
 
     def __init__(self, framer: Framer, answer: Answer) -> None:
         self.framer = framer
         self.answer = answer
         self.done = False
+        self.ended = False  # The dialect's own sign of the end was read.
+        self._said_something = False
         self._error: UpstreamError | None = None
 
     @property
     def payload_seen(self) -> bool:
-        return self.framer.held_payload
+        return self._said_something or self.framer.held_payload
 
     @property
     def ending(self) -> bool:
@@ -55,6 +67,7 @@ class JsonDialect(ABC):
         return self.answer.finish is not None
 
     def feed(self, data: bytes) -> list[Chunk]:
+        self._said_something = False
         if not self.done:
             self._read(data)
         return self.answer.take()
@@ -71,11 +84,33 @@ class JsonDialect(ABC):
 
     @abstractmethod
     def take(self, payload: dict[str, Any], event: str) -> None:
-        """Read one object; `event` is its SSE event name. May raise UpstreamError."""
+        """
+        Read one object; `event` is its SSE event name. May raise UpstreamError.
 
-    @abstractmethod
+        What is known to be none of the answer is `answer.passed_over`. An object that says nothing to the answer, and
+        yet holds text, is taken for one that could not be read.
+        """
+
     def is_whole(self) -> bool:
         """Say, at the end of the bytes, whether the dialect's own sign of the end was read."""
+        return self.ended
+
+    def end(self) -> None:
+        """Take the dialect's own sign that the answer is whole, and that nothing follows."""
+        self.ended = self.done = True
+
+    def fail(self, payload: dict[str, Any]) -> None:
+        """Take an object that reports an error."""
+        raise error_in(payload)
+
+    def reread(self, read: Callable[[], None]) -> None:
+        """Read an object that repeats the whole answer, and take of it what did not come before."""
+        before, self.answer = self.answer, Answer()
+        try:
+            read()
+        finally:
+            whole, self.answer = self.answer, before
+        before.reconcile(whole)
 
     def _read(self, data: bytes | None) -> None:
         try:
@@ -91,29 +126,50 @@ class JsonDialect(ABC):
     def _missing(self) -> UpstreamError | None:
         """Say why an answer whose bytes came to their end is not whole."""
         try:
-            return None if self.is_whole() else fault("incomplete_stream")
+            return self.answer.hole() if self.is_whole() else fault("incomplete_stream")
         except UpstreamError as exc:
             return exc
         except MISSHAPEN as exc:
             return _malformed(exc)
 
-    def fail(self, payload: dict[str, Any]) -> None:
-        """Take an object that reports an error."""
-        raise error_in(payload)
-
     def _event(self, event: ServerSentEvent) -> None:
         if event.error_field is not None:
             raise error_in({"error": loads(event.error_field)})
-        if event.data.startswith(DONE):  # Some send white space after it.
-            self.done = True
+        data = event.data
+        if not data.startswith("{"):
+            self._other_than_object(data, event.event)
             return
-        payload = loads(event.data)
-        # Null, text and numbers as payload mean nothing in any dialect, and are seen in the field.
-        if isinstance(payload, dict):
-            if payload.get("error") or event.event == "error":
-                self.fail(payload)
-            else:
-                self.take(payload, event.event)
+        try:
+            payload = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            payload = loads(data)
+        self._object(payload, event.event)
+
+    def _other_than_object(self, data: str, event: str) -> None:
+        """Read what stands in the place of an object: nothing at all, `[DONE]`, or a list of objects."""
+        data = data.strip()
+        if data.startswith(DONE):
+            self.done = True
+            self.ended = self.ended or self.done_is_its_end
+        elif data and event not in KEEP_ALIVES:
+            payload = loads(data)
+            # Null, text and numbers as payload mean nothing in any dialect, and are seen in the field.
+            for each in payload if isinstance(payload, list) else [payload]:
+                if isinstance(each, dict):
+                    self._object(each, event)
+
+    def _object(self, payload: dict[str, Any], event: str) -> None:
+        if payload.get("error") or event == "error":
+            self.fail(payload)
+            return
+        before = self.answer.taken
+        self.take(payload, event)
+        if self.answer.taken != before:
+            self._said_something = True
+        elif payload and event not in KEEP_ALIVES:
+            self._said_something = True
+            if not self.repeats_itself:
+                self.answer.unread(payload)
 
 
 def loads(data: str) -> Any:

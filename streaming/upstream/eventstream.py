@@ -29,7 +29,10 @@ class EventStreamFramer:
     def __init__(self, max_frame_bytes: int) -> None:
         self._max = max_frame_bytes
         self._buffer = bytearray()
-        self.held_payload = False
+
+    @property
+    def held_payload(self) -> bool:
+        return bool(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[ServerSentEvent]:
         """
@@ -38,7 +41,6 @@ class EventStreamFramer:
         Raises:
             UpstreamError: malformed_stream, line_too_long.
         """
-        self.held_payload = bool(data)
         self._buffer += data
         at = 0
         try:

@@ -117,7 +117,8 @@ class SseFramer:
         # An event has just ended, and nothing of another was read. Where its last line ended with a CR, an LF may
         # still belong to it; taken for a line of its own, it is an empty one, which means nothing here.
         self._between = False
-        self.held_payload = False  # Whether the last piece held anything but comments and line ends.
+        self._filled = False  # The event under way has data that is not blank.
+        self.held_payload = False  # Whether part of an event is under way that will say something.
 
     @property
     def whole_body(self) -> bool:
@@ -127,7 +128,7 @@ class SseFramer:
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         events: list[ServerSentEvent] = []
         at = self._take_whole(data, events) if self._between else 0
-        self.held_payload = at > 0
+        self.held_payload = False
         if not at or at < len(data):
             self._take_lines(data[at:], events)
         return events
@@ -160,10 +161,9 @@ class SseFramer:
     def _take_lines(self, data: bytes, events: list[ServerSentEvent]) -> None:
         lines = self._lines.feed(data)
         unfinished = self._lines.unfinished
-        if unfinished and not unfinished.startswith(COLON):
-            self.held_payload = True
         for line in lines:
             self._take(line, events)
+        self.held_payload = self._filled or bool(unfinished and not unfinished.startswith(COLON))
         begun = unfinished or self._data or self._error is not None or self._event != "message"
         self._between = bool(events) and not begun
 
@@ -175,10 +175,8 @@ class SseFramer:
         elif not line:
             self._dispatch(events)
         elif line.startswith("data: "):
-            self.held_payload = True
             self._collect(self._data, line[6:])
         elif line[0] != ":":
-            self.held_payload = True
             self._field(line)
 
     def _begin(self, line: str) -> str:
@@ -205,6 +203,7 @@ class SseFramer:
     def _collect(self, parts: list[str], value: str) -> None:
         # Each line is bounded, but an event of endless lines would not be.
         parts.append(value)
+        self._filled = self._filled or not (value == "" or value.isspace())
         self._size += len(value) + 1
         if self._size > self._max + len(parts):
             raise fault("line_too_long")
@@ -213,7 +212,7 @@ class SseFramer:
         if self._data or self._error is not None:
             data = self._data[0] if len(self._data) == 1 else "\n".join(self._data)
             events.append(ServerSentEvent(self._event, data, self._id, self._error))
-            self._data, self._size, self._error = [], 0, None
+            self._data, self._size, self._error, self._filled = [], 0, None, False
         self._event = "message"
 
 
@@ -222,10 +221,12 @@ class NdjsonFramer:
 
     def __init__(self, max_line_bytes: int) -> None:
         self._lines = LineBuffer(max_line_bytes, bare_cr=False)
-        self.held_payload = False
+
+    @property
+    def held_payload(self) -> bool:
+        return bool(self._lines.unfinished.strip())
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        self.held_payload = bool(data.strip())
         return [ServerSentEvent("message", line) for line in self._lines.feed(data) if line.strip()]
 
     def finish(self) -> list[ServerSentEvent]:

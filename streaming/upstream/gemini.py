@@ -10,11 +10,13 @@ from typing import Any, Final
 from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.faults import fault
-from streaming.upstream.finish import FINISHES
+from streaming.upstream.finish import FINISHES, plain
 from streaming.upstream.json_array import SseOrArrayFramer
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import OnlyChoice
 from streaming.upstream.ports import ChatRequest, Message
 from streaming.upstream.request import Fields, as_base64, check_extras, function, one_of, split_system, take_params
+from streaming.upstream.unread import listed
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -30,6 +32,13 @@ PARAMS: Final[Fields] = {
 # Version 2.5 takes numbers of tokens, later ones take words; both together are refused.
 BUDGETS: Final = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
 LEVELS: Final = ("minimal", "low", "medium", "high")
+# Parts that are calls, or the service's own doings.
+OTHERS: Final = frozenset(
+    {
+        "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "inlineData", "fileData",
+        "toolCall", "toolResponse", "videoMetadata",
+    }
+)  # fmt: skip
 # Values under enum-encoding=int that the Gemini API and Vertex AI number alike.
 FINISH_NUMBERS: Final = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION"}
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]")
@@ -83,50 +92,74 @@ class Gemini(JsonDialect):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(SseOrArrayFramer(limits.line_bytes), Answer())
+        self._choices = OnlyChoice()
         self._open: dict[str, Any] | None = None  # Arguments of a call that comes in pieces.
 
     def is_whole(self) -> bool:
-        if self._open is not None:
-            # Nobody closed the call. What there is of it is shown, and is not an object, so that nothing runs it.
-            self._arguments(json.dumps(self._open, ensure_ascii=False).removesuffix("}"))
+        self._choices.close(self.answer, self._candidate)
+        self._leave_open()
         return self.answer.finish is not None
 
     def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
-        for candidate in payload.get("candidates") or ():
-            if not candidate.get("index"):
+        candidates = payload.get("candidates")
+        if candidates:
+            admitted = self._choices.admit(candidates)
+            for candidate in admitted:
                 self._candidate(candidate)
+            if not admitted:
+                self.answer.passed_over()
         blocked = (payload.get("promptFeedback") or {}).get("blockReason")
         if blocked:
-            self.answer.finish = blocked if FINISHES.get(blocked) == "content_filter" else "blocked"
+            known = FINISHES.get(plain(str(blocked))) == "content_filter"
+            self.answer.finished(blocked if known else "blocked")
         if payload.get("usageMetadata"):
             self.answer.used(_usage(payload["usageMetadata"]))
 
     def _candidate(self, candidate: dict[str, Any]) -> None:
-        for part in (candidate.get("content") or {}).get("parts") or ():
-            if part.get("functionCall") is not None:
-                self._call(part["functionCall"])
-            elif part.get("thought"):
-                self.answer.reasoning(part.get("text") or "")
-            elif part.get("text"):
-                self.answer.text(part["text"])
+        content = candidate.get("content")
+        for part in listed(content.get("parts") if isinstance(content, dict) else content):
+            self._part(part if isinstance(part, dict) else {"text": part})
         finish = candidate.get("finishReason")
         if finish:
-            self.answer.finish = FINISH_NUMBERS.get(finish, str(finish))
+            self.answer.finished(FINISH_NUMBERS.get(finish, finish))
+
+    def _part(self, part: dict[str, Any]) -> None:
+        call = part.get("functionCall")
+        if isinstance(call, dict):
+            self._call(call)
+        if part.get("text"):
+            (self.answer.reasoning if part.get("thought") else self.answer.text)(part["text"])
+        elif not part.keys().isdisjoint(OTHERS):
+            self.answer.passed_over()
+        else:
+            self.answer.unread(part)
 
     def _call(self, call: dict[str, Any]) -> None:
-        if call.get("name"):
-            none = "" if call.get("willContinue") else "{}"
-            self.answer.tool(id=call.get("id"), index=None, name=call["name"], arguments=call.get("args") or none)
-            self._open = {} if call.get("willContinue") else None
+        if call.get("name") or call.get("args"):
+            self._begin(call)
         if self._open is None:
             return
-        for piece in call.get("partialArgs") or ():
+        for piece in listed(call.get("partialArgs")):
             put(self._open, piece["jsonPath"], _value(piece))
         if not call.get("willContinue"):
             arguments, self._open = self._open, None
             self._arguments(json.dumps(arguments, ensure_ascii=False))
 
-    def _arguments(self, arguments: Any) -> None:
+    def _begin(self, call: dict[str, Any]) -> None:
+        self._leave_open()
+        if call.get("willContinue") and call.get("name"):
+            self.answer.tool(id=call.get("id"), index=None, name=call["name"], arguments=call.get("args"))
+            self._open = {}
+        else:
+            self.answer.whole_call(id=call.get("id"), name=call.get("name"), arguments=call.get("args"))
+
+    def _leave_open(self) -> None:
+        """Nobody closed the call. What there is of it is shown, and is not an object, so that nothing runs it."""
+        if self._open is not None:
+            self._arguments(json.dumps(self._open, ensure_ascii=False).removesuffix("}"))
+            self._open = None
+
+    def _arguments(self, arguments: str) -> None:
         self.answer.tool(id=None, index=None, name=None, arguments=arguments)
 
 

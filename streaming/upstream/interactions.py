@@ -8,6 +8,8 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import PartNumbers
+from streaming.upstream.parts import take_content
 from streaming.upstream.ports import ChatRequest, Image
 from streaming.upstream.request import (
     Fields,
@@ -19,6 +21,7 @@ from streaming.upstream.request import (
     take_params,
     text_parts,
 )
+from streaming.upstream.unread import listed
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -30,6 +33,8 @@ PARAMS: Final[Fields] = {
     "reasoning_effort": "thinking_level",
 }
 LEVELS: Final = ("minimal", "low", "medium", "high", "xhigh")
+# The prompt's steps, signatures, and the service's own doings, beside those that end in _call or _result.
+OTHERS: Final = frozenset({"user_input", "thought_signature", "text_annotation"})
 STEPS: Final = {"user": "user_input", "assistant": "model_output"}
 
 
@@ -68,43 +73,38 @@ class Interactions(JsonDialect):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(SseFramer(limits.line_bytes), Answer())
-
-    def is_whole(self) -> bool:
-        return self.answer.finish is not None
+        self._numbers = PartNumbers()
 
     def take(self, payload: dict[str, Any], event: str) -> None:
-        match payload.get("event_type", event):
+        index = payload.get("index")
+        match payload.get("event_type") or event:
             case "step.delta" | "content.delta":
-                self._delta(payload.get("index"), payload["delta"])
-            case "step.start":
-                self._step(payload.get("index"), payload["step"])
-            case "interaction.completed":
-                self._end(payload["interaction"])
+                self._numbers.see(index)
+                self._step(index, payload.get("delta") or {})
+            case "step.start" | "content.start":
+                self._numbers.see(index)
+                self._step(index, payload.get("step") or payload.get("content") or {})
+            case "interaction.completed" | "interaction.complete":
+                self._end(payload.get("interaction") or {})
+            case "message" if payload.get("status"):  # The service answered without streaming.
+                self._end(payload)
             case _:
                 pass
 
-    def _step(self, index: int | None, step: dict[str, Any]) -> None:
-        if step.get("type") == "function_call":
-            self.answer.tool(
-                id=step.get("id"), index=index, name=step.get("name"), arguments=step.get("arguments") or None
-            )
-
-    def _delta(self, index: int | None, delta: dict[str, Any]) -> None:
-        match delta.get("type"):
-            case "text":
-                self.answer.text(delta.get("text") or "")
-            case "thought_summary":
-                self.answer.reasoning((delta.get("content") or {}).get("text") or "")
-            case "arguments_delta":
-                self.answer.tool(id=None, index=index, name=None, arguments=delta.get("arguments"))
-            case "function_call":
-                self.answer.tool(
-                    id=delta.get("id"), index=index, name=delta.get("name"), arguments=delta.get("arguments") or None
-                )
-            case _:
-                pass  # Signatures and the service's own doings.
+    def _step(self, index: Any, step: dict[str, Any]) -> None:
+        """Read a step, a content, or a delta of one: their kinds are not told apart everywhere."""
+        kind = str(step.get("type") or ("function_call" if step.get("name") else ""))
+        if kind in ("function_call", "arguments_delta"):
+            self.answer.tool(id=step.get("id"), index=index, name=step.get("name"), arguments=step.get("arguments"))
+        elif kind in OTHERS or kind.endswith(("_call", "_result")):
+            self.answer.passed_over()
+        else:
+            take_content(self.answer, step)
 
     def _end(self, interaction: dict[str, Any]) -> None:
+        steps = listed(interaction.get("steps") or interaction.get("outputs"))
+        if steps:
+            self.reread(lambda: self._steps(steps))
         usage = interaction.get("usage") or {}
         reasoning = count(usage, "total_thought_tokens")
         self.answer.used(
@@ -115,5 +115,9 @@ class Interactions(JsonDialect):
                 "reasoning": reasoning,
             }
         )
-        self.answer.finish = str(interaction.get("status"))
-        self.done = True
+        self.answer.finished(interaction.get("status"))
+        self.end()
+
+    def _steps(self, steps: list[dict[str, Any]]) -> None:
+        for index, step in enumerate(steps):
+            self._step(index, step)

@@ -23,10 +23,12 @@ class JsonArrayFramer:
         self._depth = 0
         self._in_string = False
         self._escaped = False  # The last byte began an escape.
-        self.held_payload = False
+
+    @property
+    def held_payload(self) -> bool:
+        return self._depth > 0
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        self.held_payload = bool(data.strip())
         events: list[ServerSentEvent] = []
         begin = 0
         for mark in _MARKS.finditer(data, 1 if self._escaped and data else 0):

@@ -85,14 +85,11 @@ class LlamaCpp(JsonDialect):
         super().__init__(SseFramer(limits.line_bytes), Answer())
         self._trail = TokenTrail(vocabulary)
 
-    def is_whole(self) -> bool:
-        return self.answer.finish is not None
-
     def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
-        text, tokens = payload["content"], payload.get("tokens") or ()
+        text, tokens = payload.get("content") or "", payload.get("tokens") or ()
         if text or tokens:
-            self.answer.text(text, self._trail.follow(text, tokens, payload.get("tokens_predicted", 0)))
-        if payload["stop"]:
+            self.answer.text(text, self._trail.follow(text, tokens, payload.get("tokens_predicted") or 0))
+        if payload.get("stop"):
             self.answer.used(
                 {
                     "input": count(payload, "tokens_evaluated"),
@@ -100,9 +97,9 @@ class LlamaCpp(JsonDialect):
                     "cached": count(payload, "timings.cache_n"),
                 }
             )
-            raw = str(payload.get("stop_type"))
-            self.answer.finish = STOP_TYPES.get(raw, raw)
-            self.done = True
+            raw = str(payload.get("stop_type") or "")
+            self.answer.finished(STOP_TYPES.get(raw, raw))
+            self.end()
 
 
 @dataclass(frozen=True, slots=True)

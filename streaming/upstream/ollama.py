@@ -8,8 +8,10 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.framing import NdjsonFramer
 from streaming.upstream.limits import Limits
+from streaming.upstream.parts import take_content, take_reasoning
 from streaming.upstream.ports import ChatRequest, Message
 from streaming.upstream.request import Fields, as_base64, build_tools, check_extras, one_of, take_params
+from streaming.upstream.unread import listed
 from streaming.upstream.usage import count
 
 PARAMS: Final[Fields] = {
@@ -54,23 +56,26 @@ class Ollama(JsonDialect):
     def __init__(self, limits: Limits) -> None:
         super().__init__(NdjsonFramer(limits.line_bytes), Answer())
 
-    def is_whole(self) -> bool:
-        return self.done
-
     def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
         message = payload.get("message") or {}
-        thinking = message.get("thinking") or payload.get("thinking")
-        if thinking:
-            self.answer.reasoning(thinking)
-        text = message.get("content") or payload.get("response")
-        if text:
-            self.answer.text(text)
-        for call in message.get("tool_calls") or ():
-            function = call["function"]
-            self.answer.tool(
-                id=call.get("id"), index=None, name=function["name"], arguments=function.get("arguments") or {}
-            )
-        if payload.get("done"):
+        if isinstance(message, str):
+            message = {"content": message}
+        done, said = payload.get("done"), self.answer.said if payload.get("done") else ""
+        if said and str(message.get("content") or payload.get("response") or "").startswith(said):
+            self.reread(lambda: self._message(message, payload))
+        else:
+            self._message(message, payload)
+        if done:
             self.answer.used({"input": count(payload, "prompt_eval_count"), "output": count(payload, "eval_count")})
-            self.answer.finish = payload.get("done_reason") or "stop"
-            self.done = True
+            self.answer.finished(payload.get("done_reason") or "stop")
+            self.end()
+
+    def _message(self, message: dict[str, Any], payload: dict[str, Any]) -> None:
+        take_reasoning(self.answer, message.get("thinking") or payload.get("thinking"))
+        text, response = message.get("content"), payload.get("response")
+        take_content(self.answer, text or response)
+        if text and response and text != response:
+            self.answer.unread({"response": response})
+        for call in listed(message.get("tool_calls")):
+            function = call.get("function") or call
+            self.answer.whole_call(id=call.get("id"), name=function.get("name"), arguments=function.get("arguments"))

@@ -10,6 +10,8 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.dialect import JsonDialect, error_in
 from streaming.upstream.framing import SseFramer
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import OnlyChoice
+from streaming.upstream.parts import take_content, take_reasoning
 from streaming.upstream.ports import ChatRequest
 from streaming.upstream.request import (
     EVERYTHING,
@@ -27,6 +29,7 @@ from streaming.upstream.request import (
 )
 from streaming.upstream.think import ThinkTags
 from streaming.upstream.tools import ToolCalls
+from streaming.upstream.unread import listed
 from streaming.upstream.usage import openai_usage
 
 PARAMS: Final[Fields] = {
@@ -39,6 +42,9 @@ PARAMS: Final[Fields] = {
     "frequency_penalty": "frequency_penalty",
     "reasoning_effort": "reasoning_effort",
 }
+# Where a delta holds reasoning, the first that says something; the last one repeats others, and is all that some send.
+REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details")
+MEMBERS: Final = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +106,34 @@ class OpenAIChat(JsonDialect):
     """
     One response. It is whole when a finish reason was given, or `[DONE]`.
 
-    Usage and errors may follow the finish reason, so reading goes on to `[DONE]` or the end of the bytes.
+    Usage and errors may follow the finish reason, so reading goes on to `[DONE]` or the end of the bytes. A `message`
+    is the whole answer so far, and may stand in the place of deltas or beside them.
     """
+
+    done_is_its_end = True
 
     def __init__(self, limits: Limits, accent: Accent = ACCENTS[""]) -> None:
         think = ThinkTags(starts_inside=accent.starts_in_reasoning) if accent.think_tags else None
         tools = ToolCalls(repeats_whole_calls=accent.repeats_whole_calls, drifts=True)
         answer = Answer(think=think, tools=tools)
-        self._sse = SseFramer(limits.line_bytes)
-        super().__init__(self._sse, answer)
+        super().__init__(SseFramer(limits.line_bytes), answer)
+        self._choices = OnlyChoice()
         self._filler = accent.reasoning_filler
         self._cumulative = accent.cumulative_text
         self._seen = ""
 
     def is_whole(self) -> bool:
-        return self.done or self.answer.finish is not None
+        self._choices.close(self.answer, self._choice)
+        return self.ended or self.answer.finish is not None
 
     def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
         choices = payload.get("choices")
         if choices:
-            for choice in choices:
-                # We ask for one choice; another one's text must never be mixed into it.
-                if not choice.get("index"):
-                    self._choice(choice)
+            only = choices[0] if choices.__class__ is list and len(choices) == 1 else None
+            if only and only.get("index") == self._choices.settled:
+                self._choice(only)
+            else:
+                self._several(choices)
         usage = payload.get("usage")
         if usage:
             self.answer.used(openai_usage(usage))
@@ -138,43 +149,74 @@ class OpenAIChat(JsonDialect):
         if usage:
             self.answer.used(openai_usage(usage))
 
+    def _several(self, choices: Any) -> None:
+        admitted = self._choices.admit(choices)
+        for choice in admitted:
+            self._choice(choice)
+        if not admitted:
+            self.answer.passed_over()
+
     def _choice(self, choice: dict[str, Any]) -> None:
+        before = self.answer.taken
         delta = choice.get("delta")
         if delta:
             self._delta(delta, choice.get("token_ids"))
-        elif choice.get("text"):
-            self._text(choice["text"], choice.get("token_ids"))
-        elif self._sse.whole_body and choice.get("message"):
-            self._delta(choice["message"], None)
+        if self.answer.taken == before or "message" in choice or "text" in choice:
+            self._elsewhere(choice, said=self.answer.taken != before)
         if choice.get("error"):
             self.fail(choice)
         finish = choice.get("finish_reason")
         if finish:
-            self.answer.finish = str(finish)
+            self.answer.finished(finish)
         if "usage" in choice:
             self._usage_in(choice)
 
-    def _delta(self, delta: dict[str, Any], tokens: list[int] | None) -> None:
-        # One of the two names; some services send the same text under both.
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        if reasoning and reasoning != self._filler:
-            self.answer.reasoning(reasoning)
+    def _elsewhere(self, choice: dict[str, Any], *, said: bool) -> None:
+        """Read what stands in no delta; `said`: there is one too, which it may repeat."""
+        text, message = choice.get("text"), choice.get("message")
+        if text and not said:
+            self._delta(text, choice.get("token_ids"))
+        elif text and not self.answer.said.endswith(text):
+            self.answer.unread({"text": text})
+        # Beside deltas it often holds no more than they did, so it is compared once, at the end.
+        if message and (not said or choice.get("finish_reason")):
+            self.reread(lambda: self._delta(message, None))
+
+    def _delta(self, delta: Any, tokens: list[int] | None) -> None:
+        if delta.__class__ is not dict:
+            delta = {"content": delta}
         content = delta.get("content")
-        if isinstance(content, list):
-            self._parts(content)
-        elif content or tokens:
-            self._text(content or "", tokens)
+        if content.__class__ is str and (len(delta) == 1 or ("role" in delta and len(delta) == 2)):
+            if content or tokens:
+                self._text(content, tokens)
+        else:
+            self._members(delta, content, tokens)
+
+    def _members(self, delta: dict[str, Any], content: Any, tokens: list[int] | None) -> None:
+        # One of the names; some services send the same text under several.
+        reasoning = next((delta[name] for name in REASONING if delta.get(name)), None)
+        if reasoning and reasoning == self._filler:
+            self.answer.passed_over()
+        else:
+            take_reasoning(self.answer, reasoning)
+        if content.__class__ is str or (tokens and not content):
+            if content or tokens:
+                self._text(content or "", tokens)
+        else:
+            take_content(self.answer, content)
         if delta.get("refusal"):
             self.answer.refusal(delta["refusal"])
-        for call in delta.get("tool_calls") or ():
-            function = call.get("function") or {}
-            self.answer.tool(
-                id=call.get("id"), index=call.get("index"),
-                name=function.get("name"), arguments=function.get("arguments"),
-            )  # fmt: skip
+        for call in listed(delta.get("tool_calls")):
+            self._call(call, call.get("function") or call, call.get("index"))
         if delta.get("function_call"):
-            function = delta["function_call"]
-            self.answer.tool(id=None, index=0, name=function.get("name"), arguments=function.get("arguments"))
+            self._call({}, delta["function_call"], 0)
+        if not delta.keys() <= MEMBERS:
+            self.answer.unread({name: delta[name] for name in delta.keys() - MEMBERS})
+
+    def _call(self, call: dict[str, Any], function: dict[str, Any], index: Any) -> None:
+        self.answer.tool(
+            id=call.get("id"), index=index, name=function.get("name"), arguments=function.get("arguments")
+        )  # fmt: skip
 
     def _text(self, text: str, tokens: list[int] | None) -> None:
         if self._cumulative:
@@ -182,19 +224,3 @@ class OpenAIChat(JsonDialect):
             whole, text = text, text.removeprefix(self._seen)
             self._seen = whole or self._seen
         self.answer.text(text, tuple(tokens or ()))
-
-    def _parts(self, parts: list[dict[str, Any]]) -> None:
-        for part in parts:
-            match part.get("type"):
-                case "text":
-                    self.answer.text(part["text"])
-                case "thinking":
-                    self._reasoning_parts(part["thinking"])
-                case "reasoning":
-                    self._reasoning_parts(part["summary"])
-                case _:
-                    pass  # References and the like: nothing to show.
-
-    def _reasoning_parts(self, parts: str | list[dict[str, Any]]) -> None:
-        texts = [parts] if isinstance(parts, str) else [part.get("text", "") for part in parts]
-        self.answer.reasoning("".join(texts))

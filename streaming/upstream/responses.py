@@ -88,12 +88,13 @@ class Responses(JsonDialect):
     response itself. Nothing is then told behind a hole: a jump of the numbers ends the stream (`rejoins`).
     """
 
+    repeats_itself = True
+
     def __init__(self, limits: Limits, *, rejoins: bool = False) -> None:
         self._sse = SseFramer(limits.line_bytes)
         super().__init__(self._sse, Answer())
         self.response: str | None = None  # Its id, once it is known.
         self.seen: int | None = None  # The newest sequence number.
-        self.ended = False  # The service said that the response has ended, however it did.
         self.runs = False  # Asked for the response, the service said that it has not ended.
         self._rejoins = rejoins
         self._after: int | None = None
@@ -263,7 +264,7 @@ class Responses(JsonDialect):
             self._end(response, status)
 
     def _end(self, response: dict[str, Any], status: str) -> None:
-        self.done = self.ended = True
+        self.end()
         if response.get("error") or status == "failed":
             self.fail({"error": response.get("error") or {"type": "failed"}})
         elif status != "cancelled":

@@ -26,6 +26,7 @@ class Speech(ABC):
     key_header: ClassVar[str] = "Authorization: Bearer the-key"
     content_type: ClassVar[str] = "text/event-stream"
     comment: ClassVar[bytes] = b": keep-alive\n\n"  # Keeps the connection, and says nothing.
+    empty: ClassVar[bytes] = b"data:\n\nevent: ping\ndata: {}\n\n"  # Events that do no more.
     end: ClassVar[bytes] = b""
 
     def begin(self) -> bytes:
@@ -41,6 +42,10 @@ class Speech(ABC):
     @abstractmethod
     def finish(self, *, tool: bool = False) -> bytes:
         """Say how the answer ended, and what it used."""
+
+    def unheard_of(self, text: str) -> bytes:
+        """Put text where no documentation has any."""
+        return sse({"type": "patch", "event_type": "patch", "output_text": text})
 
     @abstractmethod
     def error(self) -> bytes:
@@ -246,6 +251,7 @@ class Ollama(Speech):
     path = "/api/chat"
     content_type = "application/x-ndjson"
     comment = b"\n"
+    empty = b"{}\n \nnull\n"
 
     def _line(self, **members: Any) -> bytes:
         return json.dumps({"model": "some-model", "created_at": "2026-01-31T00:00:00Z", **members}).encode() + b"\n"
@@ -260,6 +266,9 @@ class Ollama(Speech):
     def finish(self, *, tool: bool = False) -> bytes:
         counted = {"prompt_eval_count": USED[0], "eval_count": USED[1]}
         return self._line(message={"role": "assistant", "content": ""}, done=True, done_reason="stop", **counted)
+
+    def unheard_of(self, text: str) -> bytes:
+        return self._line(output_text=text, done=False)
 
     def error(self) -> bytes:
         return b'{"error":"an error was encountered while running the model"}\n'
@@ -326,6 +335,9 @@ class Bedrock(Speech):
         usage = {"inputTokens": USED[0], "outputTokens": USED[1], "totalTokens": sum(USED)}
         return eventstream.event("metadata", {"usage": usage, "metrics": {"latencyMs": 9}})
 
+    def unheard_of(self, text: str) -> bytes:
+        return eventstream.event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"note": {"text": text}}})
+
     def error(self) -> bytes:
         return eventstream.exception("modelStreamErrorException", {"message": "boom"})
 
@@ -357,6 +369,9 @@ class BedrockInvoke(Bedrock):
     @property
     def end(self) -> bytes:  # type: ignore[override]
         return self._framed(Anthropic.end)
+
+    def unheard_of(self, text: str) -> bytes:
+        return self._framed(self._claude.unheard_of(text))
 
     def _framed(self, events: bytes) -> bytes:
         payloads = [line.removeprefix(b"data: ") for line in events.split(b"\n") if line.startswith(b"data: ")]

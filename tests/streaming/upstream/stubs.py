@@ -29,6 +29,7 @@ ARGUMENTS: Final = ('{"city"', ': "Paris"}')
 TINY_CHUNKS: Final = int(os.environ.get("SIDESTREAM_TINY_CHUNKS", "10000"))
 LIMITS: Final = Limits(answer_chars=2 * TINY_CHUNKS + 1000)
 LONGEST_LINE: Final = 10_000_000
+DONE_SIGN: Final = b"data: [DONE]\n\n"
 REASONS: Final = {
     401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 408: "Request Timeout", 409: "Conflict",
     413: "Content Too Large", 429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
@@ -156,10 +157,19 @@ FAULTS: Final[dict[str, Fault]] = {
     "keep-alives after some text": lambda speech: repeats(
         head(speech) + speech.begin() + speech.text("Hello"), speech.comment, TICK / 5
     ),
+    "empty events after some text": lambda speech: repeats(
+        head(speech) + speech.begin() + speech.text("Hello"), speech.empty, TICK / 5
+    ),
     "a slow drip without end": lambda speech: repeats(head(speech) + speech.begin(), speech.text("x"), TICK / 5),
     "a line of 10 MB": _long_line,
     "thousands of tiny chunks": _tiny_chunks,
     "a clean end behind a tool call's arguments": _cut,
+    "`[DONE]` in the place of its own end": lambda speech: sends(
+        head(speech), speech.begin(), speech.text("Hello"), DONE_SIGN
+    ),
+    "text where nobody reads it": lambda speech: sends(
+        head(speech), speech.begin(), speech.text("Hello"), speech.unheard_of("!"), speech.finish(), speech.end
+    ),
     "a connection that breaks": _torn,
     "an error after some text": lambda speech: sends(
         head(speech), speech.begin(), speech.text("Hello"), speech.error()
@@ -179,6 +189,7 @@ DEADLINES: Final[dict[str, Deadlines]] = {
     "silence after the head": Deadlines(first_byte_s=TICK),
     "silence after some text": Deadlines(idle_s=TICK),
     "keep-alives after some text": Deadlines(payload_idle_s=4 * TICK),
+    "empty events after some text": Deadlines(payload_idle_s=4 * TICK),
     "a slow drip without end": Deadlines(total_s=4 * TICK),
 }
 OVER_TLS: Final = {"no TLS where TLS is expected", "silence instead of a connection"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import UpstreamError
 from streaming.events import FINISHES
-from streaming.upstream.finish import FAILURES, conclude
+from streaming.upstream.finish import FAILURES, conclude, plain, stated
 from streaming.upstream.finish import FINISHES as KNOWN
 from streaming.upstream.ports import ToolCompleteChunk, UsageChunk
 from streaming.upstream.think import ThinkTags, held_length
@@ -80,11 +81,22 @@ def test_every_finish_is_one_of_the_protocol() -> None:
     assert set(KNOWN.values()) <= set(FINISHES)
 
 
-@pytest.mark.parametrize("raw", FAILURES)
-def test_a_finish_that_means_failure_is_raised(raw: str) -> None:
+@pytest.mark.parametrize("word", FAILURES)
+@pytest.mark.parametrize("write", [str, str.upper, str.title])
+def test_a_finish_that_means_failure_is_raised(word: str, write: Callable[[str], str]) -> None:
     with pytest.raises(UpstreamError) as caught:
-        conclude(raw, tool_completed=False, refused=False)
-    assert caught.value.code == FAILURES[raw]
+        conclude(write(word), tool_completed=False, refused=False)
+    assert caught.value.code == FAILURES[word]
+
+
+@pytest.mark.parametrize("word", [*FAILURES, *KNOWN])
+def test_every_word_is_written_as_it_is_looked_up(word: str) -> None:
+    assert plain(word) == word
+
+
+@pytest.mark.parametrize("raw", [None, "", "null", "None", "FINISH_REASON_UNSPECIFIED", {}, 0])
+def test_what_stands_for_no_word_is_none(raw: object) -> None:
+    assert stated(raw) is None
 
 
 @pytest.mark.parametrize(
@@ -94,6 +106,9 @@ def test_a_finish_that_means_failure_is_raised(raw: str) -> None:
         ("stop", False, True, "refusal"),
         ("length", True, False, "length"),
         ("something new", False, False, "unknown"),
+        ("Stop", False, False, "stop"),
+        ("LENGTH", False, False, "length"),
+        ("Content-Filter", False, False, "content_filter"),
         (None, False, False, "unknown"),
         (None, True, False, "tool_calls"),
     ],

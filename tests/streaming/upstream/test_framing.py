@@ -162,21 +162,16 @@ def test_a_json_body_that_breaks_off_is_dropped() -> None:
 
 @pytest.mark.parametrize(
     ("piece", "held"),
-    [(b": note\n\n", False), (b"\r\n", False), (b": no", False), (b"data: 1", True), (b"data: 1\n\n: x", True)],
-)
-def test_comments_and_line_ends_are_no_payload(piece: bytes, held: bool) -> None:
+    [
+        (b": note\n\n", False), (b"\r\n", False), (b": no", False), (b"", False), (b"event: ping\n", False),
+        (b"data:\n", False), (b"data:  \ndata:\n", False), (b"data: 1\n\n", False), (b"data: 1\n\n: x", False),
+        (b"data: 1", True), (b"data: 1\n", True), (b"data: 1\n\ndata: 2\ndata:\n", True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", [b"", b"data: 0\n\n"])
+def test_only_part_of_an_event_that_says_something_is_held_payload(before: bytes, piece: bytes, held: bool) -> None:
     framer = SseFramer(1 << 20)
-    framer.feed(piece)
-    assert framer.held_payload is held
-
-
-@pytest.mark.parametrize(
-    ("piece", "held"),
-    [(b"", False), (b": note\n\n", False), (b"\n", False), (b"data: 2\n\n", True), (b"data: 2\n\n: x", True)],
-)
-def test_payload_is_told_from_comments_behind_a_whole_event_too(piece: bytes, held: bool) -> None:
-    framer = SseFramer(1 << 20)
-    framer.feed(b"data: 1\n\n")
+    framer.feed(before)
     framer.feed(piece)
     assert framer.held_payload is held
 

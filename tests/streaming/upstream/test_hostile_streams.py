@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.errors import UpstreamError
 from streaming.upstream.anthropic import Anthropic
 from streaming.upstream.bedrock import Bedrock
 from streaming.upstream.bedrock_invoke import BedrockInvoke
@@ -18,6 +19,7 @@ from streaming.upstream.dialect import JsonDialect
 from streaming.upstream.gemini import Gemini
 from streaming.upstream.interactions import Interactions
 from streaming.upstream.limits import Limits
+from streaming.upstream.numbers import CERTAIN
 from streaming.upstream.ollama import Ollama
 from streaming.upstream.openai_chat import OpenAIChat
 from streaming.upstream.responses import Responses
@@ -73,6 +75,27 @@ def test_any_bytes_end_in_an_error_of_ours(make: Callable[[Limits], JsonDialect]
 def test_json_that_is_nested_without_end_is_malformed(make: Callable[[Limits], JsonDialect]) -> None:
     deep = b'{"choices":' + b"[" * 200_000
     assert play(make(Limits()), [b"data: " + deep + b"\n\n", deep + b"\n"]).error is not None
+
+
+def test_text_that_nobody_reads_is_not_kept_without_end() -> None:
+    dialect = Anthropic(Limits())
+    event = sse({"type": "patch", "text": "x" * 100_000})
+    for _ in range(20):
+        dialect.feed(event)
+    with pytest.raises(UpstreamError) as caught:
+        list(dialect.finish())
+    assert (dialect.done, caught.value.code) == (True, "hole_in_answer")
+
+
+@pytest.mark.parametrize("index", [lambda n: n, lambda n: n % 2])
+def test_no_more_than_some_pieces_of_other_choices_are_held_back(index: Callable[[int], int]) -> None:
+    dialect = OpenAIChat(Limits())
+    told = 0
+    for n in range(1000):
+        chunks = dialect.feed(sse({"choices": [{"index": index(n), "delta": {"content": "x"}}]}))
+        told += len(chunks)
+        assert index(n) != n or n - told < 2 * CERTAIN
+    assert told >= 500
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=MISSING)
