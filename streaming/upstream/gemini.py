@@ -92,7 +92,7 @@ class Gemini(JsonDialect):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(SseOrArrayFramer(limits.line_bytes), Answer())
-        self._choices = OnlyChoice()
+        self._choices = OnlyChoice("finishReason")
         self._open: dict[str, Any] | None = None  # Arguments of a call that comes in pieces.
 
     def is_whole(self) -> bool:
@@ -103,7 +103,7 @@ class Gemini(JsonDialect):
     def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
         candidates = payload.get("candidates")
         if candidates:
-            admitted = self._choices.admit(candidates)
+            admitted = self._choices.admit(candidates, finished=self.answer.finish is not None)
             for candidate in admitted:
                 self._candidate(candidate)
             if not admitted:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from streaming.upstream.answer import Answer
 from streaming.upstream.faults import fault
+from streaming.upstream.finish import stated
 from streaming.upstream.tools import as_index
-from streaming.upstream.unread import listed
+from streaming.upstream.unread import listed, texts_in
 
 # Nobody asks for more than one choice, so so many in a row, each with one piece, are one whose pieces are counted.
 CERTAIN: Final = 16
@@ -21,59 +22,86 @@ class OnlyChoice:
 
     Another one's text must never be mixed into it; and where a service counts its pieces in the place of the
     choices, none must be lost. So pieces whose numbers go on counting are held back until it is known what they are:
-    another choice, as soon as ours goes on; the rest of ours, if the answer ends before that, or after many of them.
+    another choice, as soon as ours goes on, or where each of them finishes; else the rest of ours. A choice that
+    never finishes is none, and its text is then a hole in ours.
     """
 
-    def __init__(self) -> None:
-        self.settled: Any = _NONE  # The number of what is ours without asking, once it has come twice.
-        self.left_out = False  # Pieces of other choices came.
+    def __init__(self, finish: str) -> None:
+        self.settled: Any = _NONE  # The number of what is ours without asking, once it has gone on.
+        self._finish = finish  # What a choice calls the word for why it ended.
         self._ours: int | None = None
-        self._counts = True  # Every number so far was one more than the last.
-        self._held: list[dict[str, Any]] = []
+        self._newest = 0  # Of ours and of what is held.
+        self._held: list[tuple[int, dict[str, Any]]] = []
+        self._left_out = False
+        self._others: set[int] = set()  # Choices that said something, and have not finished.
 
-    def admit(self, choices: Any) -> list[dict[str, Any]]:
-        """Give what belongs to the answer, of the choices of one object."""
+    def admit(self, choices: Any, *, finished: bool) -> list[dict[str, Any]]:
+        """Give what belongs to the answer, of the choices of one object; `finished`: ours has."""
         admitted: list[dict[str, Any]] = []
         for place, choice in enumerate(listed(choices)):
             if choice:
                 number = as_index(choice.get("index"))
-                admitted += self._one(choice, place or self._ours or 0 if number is None else number)
+                number = place or self._ours or 0 if number is None else number
+                admitted += self._one(number, choice, finished=finished)
         return admitted
 
     def close(self, answer: Answer, read: Callable[[dict[str, Any]], None]) -> None:
         """
-        Read what was held back, at the end, unless our choice had finished before it came.
+        Read what was held back, at the end, unless it is of other choices.
 
         Raises:
             UpstreamError: hole_in_answer, where what was left out may have been part of the answer.
         """
-        rest, self._held = self._held, []
-        for choice in rest if answer.finish is None else ():
+        if answer.finish is not None and any(self._finishes(choice) for _, choice in self._held):
+            self._settle()
+        for _, choice in self._held:
             read(choice)
-        others = self.left_out or (rest and answer.finish is not None)
-        if others and (answer.finish is None or answer.empty):
+        self._held = []
+        if self._others or (self._left_out and (answer.finish is None or answer.empty)):
             raise fault("hole_in_answer", detail="the text came as that of several choices")
 
-    def _one(self, choice: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    def _one(self, number: int, choice: dict[str, Any], *, finished: bool) -> list[dict[str, Any]]:
+        says = next(texts_in(choice), None) is not None
         if self._ours is None:
-            self._ours = number
+            self._ours = self._newest = number
             return [choice]
         if number == self._ours:
-            self._settle(others=bool(self._held))
+            if says:
+                self._settle()
             return [choice]
-        if not self._counts or number != self._ours + len(self._held) + 1:
-            self._settle(others=True)
+        follows = number == self._newest + 1 or (number == self._newest and not says)
+        if self.settled is not _NONE or not follows or (finished and says):
+            self._settle()
+            self._leave_out(number, choice)
             return []
-        self._held.append(choice)
+        return self._hold(number, choice)
+
+    def _hold(self, number: int, choice: dict[str, Any]) -> list[dict[str, Any]]:
+        self._held.append((number, choice))
+        self._newest = number
         if len(self._held) < CERTAIN:
             return []
         certain, self._held, self._ours = self._held, [], number
-        return certain
+        return [choice for _, choice in certain]
 
-    def _settle(self, *, others: bool) -> None:
-        self._counts, self._held = False, []
+    def _settle(self) -> None:
+        """What is held is not ours."""
+        held, self._held = self._held, []
         self.settled = self._ours
-        self.left_out = self.left_out or others
+        for number, choice in held:
+            self._leave_out(number, choice)
+
+    def _leave_out(self, number: int, choice: dict[str, Any]) -> None:
+        self._left_out = True
+        if next(texts_in(choice), None):
+            self._others.add(number)
+        if self._finishes(choice):
+            self._others.discard(number)
+        if len(self._others) > CERTAIN:
+            raise fault("hole_in_answer", detail="the text came as that of many choices")
+
+    def _finishes(self, choice: dict[str, Any]) -> bool:
+        return stated(choice.get(self._finish)) is not None
 
 
 class PartNumbers:

@@ -117,7 +117,7 @@ class OpenAIChat(JsonDialect):
         tools = ToolCalls(repeats_whole_calls=accent.repeats_whole_calls, drifts=True)
         answer = Answer(think=think, tools=tools)
         super().__init__(SseFramer(limits.line_bytes), answer)
-        self._choices = OnlyChoice()
+        self._choices = OnlyChoice("finish_reason")
         self._filler = accent.reasoning_filler
         self._cumulative = accent.cumulative_text
         self._seen = ""
@@ -150,7 +150,7 @@ class OpenAIChat(JsonDialect):
             self.answer.used(openai_usage(usage))
 
     def _several(self, choices: Any) -> None:
-        admitted = self._choices.admit(choices)
+        admitted = self._choices.admit(choices, finished=self.answer.finish is not None)
         for choice in admitted:
             self._choice(choice)
         if not admitted:
