@@ -42,7 +42,6 @@ HEADERS: Final = {"anthropic-version": "2023-06-01"}
 # The service demands a limit. Every model that is still served writes as much as this.
 MAX_TOKENS: Final = 8192
 REDACTED: Final = "[redacted_thinking]"
-WITHOUT_INPUT: Final = ("text", "thinking", "")
 # Blocks of the service's own doings, beside those that end in _tool_result.
 OTHERS: Final = frozenset({"server_tool_use", "mcp_tool_use", "compaction", "fallback", "container_upload"})
 
@@ -147,7 +146,9 @@ class Anthropic(JsonDialect):
 
     def _block(self, index: Any, block: dict[str, Any]) -> None:
         kind = str(block.get("type") or ("tool_use" if block.get("name") else ""))
-        if kind == "redacted_thinking":
+        if kind == "text":
+            take_content(self.answer, block)
+        elif kind == "redacted_thinking":
             self.answer.reasoning(REDACTED)
         elif kind == "tool_use":
             self._ours[index] = True
@@ -156,15 +157,16 @@ class Anthropic(JsonDialect):
             self._ours[index] = False
             self.answer.passed_over()
         else:
-            if kind not in WITHOUT_INPUT:
+            if kind not in ("thinking", ""):
                 self._ours[index] = False
             take_content(self.answer, block)
 
     def _delta(self, index: Any, delta: dict[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta":
-                if delta.get("text"):
-                    self.answer.text(delta["text"])
+                text = delta.get("text")
+                if text:
+                    self.answer.text(text)
             case "thinking_delta":
                 if delta.get("thinking"):
                     self.answer.reasoning(delta["thinking"])

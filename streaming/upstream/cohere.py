@@ -67,7 +67,8 @@ class Cohere(JsonDialect):
         message, index = delta.get("message") or {}, payload.get("index")
         match payload.get("type") or event:
             case "content-delta" | "content-start":
-                self._contents.see(index)
+                if index != self._contents.newest:
+                    self._contents.see(index)
                 take_content(self.answer, message.get("content"))
             case "tool-call-start" | "tool-call-delta":
                 self._calls.see(index)

@@ -136,14 +136,14 @@ class JsonDialect(ABC):
         if event.error_field is not None:
             raise error_in({"error": loads(event.error_field)})
         data = event.data
-        if not data.startswith("{"):
+        if data.startswith("{"):
+            try:
+                payload = orjson.loads(data)
+            except orjson.JSONDecodeError:
+                payload = loads(data)
+            self._object(payload, event.event)
+        else:
             self._other_than_object(data, event.event)
-            return
-        try:
-            payload = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            payload = loads(data)
-        self._object(payload, event.event)
 
     def _other_than_object(self, data: str, event: str) -> None:
         """Read what stands in the place of an object: nothing at all, `[DONE]`, or a list of objects."""
@@ -162,14 +162,15 @@ class JsonDialect(ABC):
         if payload.get("error") or event == "error":
             self.fail(payload)
             return
-        before = self.answer.taken
+        answer = self.answer
+        before = answer.taken
         self.take(payload, event)
-        if self.answer.taken != before:
+        if answer.taken != before:
             self._said_something = True
         elif payload and event not in KEEP_ALIVES:
             self._said_something = True
             if not self.repeats_itself:
-                self.answer.unread(payload)
+                answer.unread(payload)
 
 
 def loads(data: str) -> Any:

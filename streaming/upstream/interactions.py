@@ -79,7 +79,8 @@ class Interactions(JsonDialect):
         index = payload.get("index")
         match payload.get("event_type") or event:
             case "step.delta" | "content.delta":
-                self._numbers.see(index)
+                if index != self._numbers.newest:
+                    self._numbers.see(index)
                 self._step(index, payload.get("delta") or {})
             case "step.start" | "content.start":
                 self._numbers.see(index)
@@ -93,6 +94,9 @@ class Interactions(JsonDialect):
 
     def _step(self, index: Any, step: dict[str, Any]) -> None:
         """Read a step, a content, or a delta of one: their kinds are not told apart everywhere."""
+        if step.get("type") == "text":
+            take_content(self.answer, step)
+            return
         kind = str(step.get("type") or ("function_call" if step.get("name") else ""))
         if kind in ("function_call", "arguments_delta"):
             self.answer.tool(id=step.get("id"), index=index, name=step.get("name"), arguments=step.get("arguments"))

@@ -37,6 +37,10 @@ class OnlyChoice:
 
     def admit(self, choices: Any, *, finished: bool) -> list[dict[str, Any]]:
         """Give what belongs to the answer, of the choices of one object; `finished`: ours has."""
+        # As nearly all are; an index that is left out is zero.
+        only = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        if only and (only.get("index") or 0) == self.settled:
+            return [only]
         admitted: list[dict[str, Any]] = []
         for place, choice in enumerate(listed(choices)):
             if choice:

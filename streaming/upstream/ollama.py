@@ -60,8 +60,8 @@ class Ollama(JsonDialect):
         message = payload.get("message") or {}
         if isinstance(message, str):
             message = {"content": message}
-        done, said = payload.get("done"), self.answer.said if payload.get("done") else ""
-        if said and str(message.get("content") or payload.get("response") or "").startswith(said):
+        done = payload.get("done")
+        if done and self._repeats(message.get("content") or payload.get("response")):
             self.reread(lambda: self._message(message, payload))
         else:
             self._message(message, payload)
@@ -70,12 +70,21 @@ class Ollama(JsonDialect):
             self.answer.finished(payload.get("done_reason") or "stop")
             self.end()
 
+    def _repeats(self, text: Any) -> bool:
+        """Say whether the last text is all of it, and no piece more."""
+        said = self.answer.said
+        return isinstance(text, str) and bool(said) and text.startswith(said)
+
     def _message(self, message: dict[str, Any], payload: dict[str, Any]) -> None:
-        take_reasoning(self.answer, message.get("thinking") or payload.get("thinking"))
+        thinking = message.get("thinking") or payload.get("thinking")
+        if thinking:
+            take_reasoning(self.answer, thinking)
         text, response = message.get("content"), payload.get("response")
-        take_content(self.answer, text or response)
+        if text or response:
+            take_content(self.answer, text or response)
         if text and response and text != response:
             self.answer.unread({"response": response})
-        for call in listed(message.get("tool_calls")):
+        calls = message.get("tool_calls")
+        for call in listed(calls) if calls else ():
             function = call.get("function") or call
             self.answer.whole_call(id=call.get("id"), name=function.get("name"), arguments=function.get("arguments"))

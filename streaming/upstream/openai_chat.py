@@ -129,8 +129,8 @@ class OpenAIChat(JsonDialect):
     def take(self, payload: dict[str, Any], event: str) -> None:  # noqa: ARG002
         choices = payload.get("choices")
         if choices:
-            only = choices[0] if choices.__class__ is list and len(choices) == 1 else None
-            if only and only.get("index") == self._choices.settled:
+            only = choices[0] if choices.__class__ is list else None
+            if only and (only.get("index") or 0) == self._choices.settled and len(choices) == 1:
                 self._choice(only)
             else:
                 self._several(choices)
@@ -157,17 +157,18 @@ class OpenAIChat(JsonDialect):
             self.answer.passed_over()
 
     def _choice(self, choice: dict[str, Any]) -> None:
-        before = self.answer.taken
+        answer = self.answer
+        before = answer.taken
         delta = choice.get("delta")
         if delta:
             self._delta(delta, choice.get("token_ids"))
-        if self.answer.taken == before or "message" in choice or "text" in choice:
-            self._elsewhere(choice, said=self.answer.taken != before)
+        if answer.taken == before or "message" in choice or "text" in choice:
+            self._elsewhere(choice, said=answer.taken != before)
         if choice.get("error"):
             self.fail(choice)
         finish = choice.get("finish_reason")
         if finish:
-            self.answer.finished(finish)
+            answer.finished(finish)
         if "usage" in choice:
             self._usage_in(choice)
 
@@ -187,8 +188,10 @@ class OpenAIChat(JsonDialect):
             delta = {"content": delta}
         content = delta.get("content")
         if content.__class__ is str and (len(delta) == 1 or ("role" in delta and len(delta) == 2)):
-            if content or tokens:
+            if tokens or self._cumulative:
                 self._text(content, tokens)
+            elif content:
+                self.answer.text(content)
         else:
             self._members(delta, content, tokens)
 

@@ -18,9 +18,10 @@ def take_content(answer: Answer, content: Any, *, thoughts: bool = False) -> Non
 
     What a part is, its members tell where its type does not. A part that holds text under no known name is not read.
     """
-    if isinstance(content, str):
-        if content:
-            (answer.reasoning if thoughts else answer.text)(content)
+    text = content["text"] if content.__class__ is dict and _is_plain(content) else content
+    if isinstance(text, str):
+        if text:
+            (answer.reasoning if thoughts else answer.text)(text)
         return
     for part in listed(content):
         if isinstance(part, dict):
@@ -29,6 +30,11 @@ def take_content(answer: Answer, content: Any, *, thoughts: bool = False) -> Non
             take_content(answer, part, thoughts=thoughts)
         elif part:
             raise TypeError(f"{part!r} is no content")
+
+
+def _is_plain(part: dict[str, Any]) -> bool:
+    """Say whether a part is nothing but text, as nearly all are: to look for more takes longer."""
+    return "text" in part and (len(part) == 1 or (len(part) == 2 and part.get("type") == "text"))
 
 
 def take_reasoning(answer: Answer, reasoning: Any) -> None:
