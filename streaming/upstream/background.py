@@ -183,7 +183,8 @@ class BackgroundCall:
             self._given_up = True
             raise fault("response_lost", detail=f"{lost.code}: {lost.detail}") from lost
         self._losses += not runs
-        return self._pace.poll_s if runs else max(pauses_s[self._losses - 1], lost.retry_after_s or 0)
+        pause_s = self._pace.poll_s if runs else max(pauses_s[self._losses - 1], lost.retry_after_s or 0)
+        return min(pause_s, self._until - now)
 
     def _is_refused(self, lost: UpstreamError) -> bool:
         """Say whether the stream is not to be had: it has no numbers, is refused, or lacks the same events."""

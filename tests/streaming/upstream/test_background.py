@@ -177,6 +177,13 @@ async def test_a_response_that_never_ends_is_not_looked_for_for_ever() -> None:
     assert (error and error.code, any("cancel" in asked for asked in service.asked)) == ("response_lost", False)
 
 
+async def test_a_service_s_wish_to_wait_moves_no_deadline() -> None:
+    service = Service(CREATED + WORDS[0], answers("429 Later", Retry_After="3600"))
+    _, error = await read(service, Deadlines(total_s=0.2))
+    assert error is not None
+    assert error.code == "response_lost"
+
+
 async def test_a_response_that_failed_meanwhile_says_so() -> None:
     failed = response("failed", error={"code": "server_error", "message": "boom"})
     service = Service(CREATED + WORDS[0], GONE, failed)
