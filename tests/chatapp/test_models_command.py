@@ -9,6 +9,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
+from chatapp.modelconfig import ModelConfig
+from chatapp.offer import Offer
+
 MODELS = """
 [[models]]
 id = "echo"
@@ -81,3 +84,9 @@ def test_a_catalogue_with_mistakes_names_them_all(settings: Settings) -> None:
     settings.MODELS_FILE.write_text("[[models]]\nid = 7\nlable = 'x'\n")
     with pytest.raises(CommandError, match=r"line 2(.|\n)*line 3"):
         models()
+
+
+def test_a_label_of_a_service_commands_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ModelConfig("ollama:x", "Red\x1b[31m\nok\u202e (Ollama)", "openai_chat", "x", address="http://127.0.0.1:9")
+    monkeypatch.setattr(Offer, "configs", lambda _: [found])
+    assert r"ollama:x  Red\x1b[31m\nok\u202e (Ollama)  [openai_chat]" in models().splitlines()

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from chatapp.catalogue import SCRIPTED, CatalogueError, ModelConfig, availability
 from chatapp.discovery import Discovery
 from chatapp.offer import Offer, OfferFile
+from chatapp.unseen import visible
 from chatapp.upstreams import build_upstream
 from streaming.errors import UpstreamError
 from streaming.upstream.estimate import estimate_tokens
@@ -77,10 +78,14 @@ class Command(BaseCommand):
 
     def _show(self, config: ModelConfig, *, test: bool) -> None:
         reason = availability(config, os.environ)
-        self.stdout.write(f"{config.id}  {config.label}  [{config.adapter}]")
-        self.stdout.write(f"    {_described(config)}" if reason is None else f"    cannot be used: {reason}")
+        self._say(f"{config.id}  {config.label}  [{config.adapter}]")
+        self._say(f"    {_described(config)}" if reason is None else f"    cannot be used: {reason}")
         if test and reason is None:
-            self.stdout.write(f"    {asyncio.run(_try(config)).in_words()}")
+            self._say(f"    {asyncio.run(_try(config)).in_words()}")
+
+    def _say(self, text: str) -> None:
+        # Names and labels are the services' own: one could command the terminal, or pose as a line of ours.
+        self.stdout.write(visible(text))
 
 
 def _chosen(offer: Offer, ids: Iterable[str]) -> list[ModelConfig]:
