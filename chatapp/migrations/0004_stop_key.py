@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chatapp', '0002_another_answer'),
+        ('chatapp', '0003_readiness'),
     ]
 
     operations = [
