@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,12 @@ from pathlib import Path
 import pytest
 import redis
 from hypothesis import settings
+
+# Who starts the suite in the background, or under nohup, has these ignored in all that it starts, and `up` would
+# take that for its operator's wish. A handler that does nothing is no wish: started programs have the default.
+for _number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
 
 # A newcomer's first run must say what everyone's says: examples are derived from the test, not from chance. New ones
 # are looked for by `pytest --hypothesis-profile deep`, which hypothesis's own plugin loads after this file.
