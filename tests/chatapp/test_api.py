@@ -287,7 +287,7 @@ async def test_a_client_that_names_no_origin_shows_the_token(site: None) -> None
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/", "/api/nothing", "/api/conversations/7", f"/api/conversations/{uuid.uuid4()}/nothing"]
+    "path", ["/api/", "/api/nothing", "/api/conversations/7", f"/api/conversations/{uuid.UUID(int=7)}/nothing"]
 )
 async def test_an_address_that_does_not_exist_is_a_problem_too(guest: Person, path: str) -> None:
     assert problem_code(await guest.get(path), 404) == "not_found"
