@@ -8,7 +8,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +19,8 @@ _CHUNK_BYTES = 1024 * 1024
 # Text and HTML shrink to a third at the fastest level, and little further at slower ones.
 _LEVEL = 1
 _ENCRYPTED = 0x1
+# Ours are deflated; each further way to pack is a library more that reads what strangers wrote.
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # All that zipfile raises of a file that is damaged or hostile.
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError)
 
@@ -53,21 +55,16 @@ class Backup:
             BackupError: it is not what the manifest says.
         """
         file.unlink(missing_ok=True)
-        digest, left = hashlib.sha256(), member.size
-        try:
-            with self._archive.open(member.name) as source, _new(file) as out:
-                while data := source.read(min(_CHUNK_BYTES, left + 1)):
-                    left -= len(data)
-                    if left < 0:
-                        break
-                    digest.update(data)
-                    out.write(data)
-                    tell.add(len(data))
-                out.flush()
-                os.fsync(out.fileno())
-        except _DAMAGE as exc:
-            raise BackupError(f"It is damaged: {member.name} cannot be unpacked ({exc}).") from exc
-        if left or digest.hexdigest() != member.sha256:
+        digest, size = hashlib.sha256(), 0
+        with _new(file) as out:
+            for data in _unpacked(self._archive, member.name, member.size):
+                digest.update(data)
+                size += len(data)
+                out.write(data)
+                tell.add(len(data))
+            out.flush()
+            os.fsync(out.fileno())
+        if size != member.size or digest.hexdigest() != member.sha256:
             raise BackupError(f"It is damaged: {member.name} is not what the manifest says.")
 
 
@@ -79,36 +76,52 @@ def opened(file: Path) -> Iterator[Backup]:
     Raises:
         BackupError: it is none, is damaged, or of a newer format.
     """
-    try:
-        with zipfile.ZipFile(file) as archive:
-            yield Backup(archive)
-    except OSError as exc:
-        if exc.filename not in (file, str(file)):
-            raise
-        raise BackupError(f"It cannot be read: {(exc.strerror or str(exc)).lower()}.") from exc
-    except _DAMAGE as exc:
-        raise BackupError(f"It is no backup of Sidestream, or a damaged one ({exc}).") from exc
+    with ExitStack() as stack:
+        try:
+            backup = Backup(stack.enter_context(zipfile.ZipFile(file)))
+        except OSError as exc:
+            raise BackupError(f"It cannot be read: {(exc.strerror or str(exc)).lower()}.") from exc
+        except _DAMAGE as exc:
+            raise BackupError(f"It is no backup of Sidestream, or a damaged one ({exc}).") from exc
+        yield backup
 
 
 def _manifest(infos: Sequence[zipfile.ZipInfo], archive: zipfile.ZipFile) -> Manifest:
     names = [info.filename for info in infos]
     if NAME not in names:
         raise BackupError("It is no backup of Sidestream: it holds no manifest.")
-    with archive.open(NAME) as source:
-        text = source.read(MAX_BYTES + 1)
+    if not all(map(_is_plain, infos)):
+        raise BackupError("It is damaged: something in it is no ordinary file.")
+    text = b"".join(_unpacked(archive, NAME, MAX_BYTES))
     if len(text) > MAX_BYTES:
         raise BackupError("It is damaged: its manifest is too large.")
     manifest = parse(text)
     if sorted(names) != sorted([NAME, *(member.name for member in manifest.members)]):
         raise BackupError("It is damaged: it holds something else than its manifest says.")
-    if not all(map(_is_plain, infos)):
-        raise BackupError("It is damaged: something in it is no ordinary file.")
     return manifest
 
 
 def _is_plain(info: zipfile.ZipInfo) -> bool:
-    mode = info.external_attr >> 16
-    return not info.flag_bits & _ENCRYPTED and not info.is_dir() and stat.S_IFMT(mode) in (0, stat.S_IFREG)
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    is_file = not info.filename.endswith("/") and kind in (0, stat.S_IFREG)
+    return is_file and info.compress_type in _PACKED and not info.flag_bits & _ENCRYPTED
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[bytes]:
+    """
+    Give a member in pieces, one byte more than `size` at most.
+
+    Raises:
+        BackupError: it cannot be read. What goes wrong with the pieces is no matter of this.
+    """
+    left = size + 1
+    try:
+        with archive.open(name) as source:
+            while left and (data := source.read(min(_CHUNK_BYTES, left))):
+                left -= len(data)
+                yield data
+    except (*_DAMAGE, OSError) as exc:
+        raise BackupError(f"It is damaged: {name} cannot be unpacked ({exc}).") from exc
 
 
 def _pack(archive: zipfile.ZipFile, name: str, part: Path, tell: Progress) -> Member:

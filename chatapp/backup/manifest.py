@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from chatapp.unseen import visible
+
 FORMAT = 1
 NAME = "manifest.json"
 # It lists each migration once; this is room for some ten thousand.
 MAX_BYTES = 1024 * 1024
 DATABASE, SECRET_KEY, MODELS = "sidestream.sqlite3", "secret_key", "models.toml"
 _NAMES = (DATABASE, SECRET_KEY, MODELS)
+_MOST_SHOWN = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -66,13 +69,19 @@ def parse(text: bytes) -> Manifest:
         )
     try:
         members = tuple(_member(one) for one in told["members"])
-        manifest = Manifest(str(told["version"]), str(told["created"]), tuple(map(str, told["migrations"])), members)
+        migrations = tuple(map(_shown, told["migrations"]))
+        manifest = Manifest(_shown(told["version"]), _shown(told["created"]), migrations, members)
     except (ValueError, TypeError, LookupError) as exc:
         raise BackupError(f"It is damaged: its manifest makes no sense ({exc}).") from exc
     names = [member.name for member in members]
     if len(set(names)) < len(names) or DATABASE not in names:
         raise BackupError("It is damaged: its manifest names no database, or a member twice.")
     return manifest
+
+
+def _shown(told: object) -> str:
+    """Make a text that stands in one line of a terminal and commands nothing there."""
+    return visible(str(told)[:_MOST_SHOWN])
 
 
 def _member(told: Mapping[str, Any]) -> Member:

@@ -41,7 +41,9 @@ def restore(place: Place, file: Path, say: Callable[[str], object]) -> tuple[Man
         database.let_go(place.database)
         return backup.manifest, _put_in_place(place, ready)
     except OSError as exc:
-        raise BackupError(f"It cannot be restored: {exc.filename}: {(exc.strerror or str(exc)).lower()}.") from exc
+        # A write that fails, as on a full disk, names no file.
+        where = exc.filename or place.database.parent
+        raise BackupError(f"It cannot be restored: {where}: {(exc.strerror or str(exc)).lower()}.") from exc
     finally:
         if not (place.folder / JOURNAL).exists():  # Else they are what the next start puts in their places.
             for one in ready:

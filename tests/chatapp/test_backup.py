@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import random
 import re
 import shutil
 import sqlite3
@@ -308,6 +310,52 @@ def test_what_is_not_as_it_was_made_is_refused_and_nothing_is_touched(
     with pytest.raises(BackupError, match=re.escape(sentence)):
         restore(place_of(var), file, print)
     assert everything_in(var) == before
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("name", ["manifest.json", "secret_key"])
+def test_what_is_packed_as_no_backup_is_read_by_no_library(
+    var: Path, backup: Path, tmp_path: Path, packing: int, name: str
+) -> None:
+    file = tmp_path / "b.zip"
+    with zipfile.ZipFile(backup) as old, zipfile.ZipFile(file, "w") as new:
+        for each in old.namelist():
+            new.writestr(each, old.read(each), compress_type=packing if each == name else zipfile.ZIP_DEFLATED)
+    with pytest.raises(BackupError, match="something in it is no ordinary file"):
+        restore(place_of(var), file, print)
+
+
+def test_no_change_of_bytes_is_more_than_a_refusal(var: Path, backup: Path, tmp_path: Path) -> None:
+    """Where the archive says what is in it, each byte means something to the library that reads it."""
+    whole, file, chance = backup.read_bytes(), tmp_path / "b.zip", random.Random(1)
+    places = [*range(80), *range(len(whole) - 400, len(whole))]
+    for _ in range(1000):
+        content = bytearray(whole)
+        for _ in range(chance.choice([1, 1, 2, 5])):
+            content[chance.choice(places)] = chance.choice([0, 0xFF, chance.randrange(256)])
+        file.write_bytes(content)
+        with contextlib.suppress(BackupError), opened(file) as found:
+            found.extract(found.manifest.members[1], tmp_path / "out", Progress(print, "", 1))
+
+
+def test_what_a_manifest_says_commands_no_terminal(backup: Path, tmp_path: Path) -> None:
+    words = "\x1b]0;x\x07\n\u202e"
+    file = altered(
+        backup, tmp_path / "b.zip", lambda told: told.update(version=words, created=words, migrations=[words])
+    )
+    with opened(file) as found:
+        told = found.manifest
+        assert {told.version, told.created, *told.migrations} == {r"\x1b]0;x\x07\n\u202e"}
+
+
+def test_a_disk_that_is_full_is_told_by_its_place_and_nothing_is_touched(
+    var: Path, env: dict[str, str], backup: Path
+) -> None:
+    before = everything_in(var)
+    command = ["sh", "-c", 'ulimit -f 40; exec "$@"', "sh", sys.executable, "manage.py", "restore", str(backup)]
+    ended = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert (ended.returncode, everything_in(var)) == (1, before)
+    assert f"nothing was changed. It cannot be restored: {var}: file too large." in ended.stderr
 
 
 def database_of(backup: Path, to: Path, *statements: str) -> bytes:
