@@ -8,6 +8,7 @@ variable that holds them.
 from __future__ import annotations
 
 import codecs
+import re
 import tomllib
 import unicodedata
 from collections.abc import Sequence
@@ -22,7 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Without a mark, what they write of our letters holds zero bytes, which TOML never does.
+_UTF_16: Final = re.compile(
+    b"|".join(map(re.escape, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))) + rb"|\0?[^\0]\0|\0\0"
+)
 
 
 class CatalogueError(Exception):
@@ -51,8 +55,8 @@ def _text_of(path: Path) -> str:
     """Read the file. Some editors begin UTF-8 with a byte order mark, or save as UTF-16."""
     try:
         written = path.read_bytes()
-        if written.startswith(_UTF_16):
-            raise CatalogueError(f"{path}: is UTF-16. Save it as UTF-8.")
+        if _UTF_16.match(written):
+            raise CatalogueError(f"{path}: is UTF-16 or UTF-32. Save it as UTF-8.")
         return written.decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as exc:
         raise CatalogueError(f"{path}: cannot be read as UTF-8 text ({exc}). Check MODELS_FILE.") from exc

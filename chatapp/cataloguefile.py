@@ -13,6 +13,7 @@ from chatapp.errors import Problem
 from chatapp.modelconfig import ADAPTERS, ADDRESSES, LLAMACPP, SCRIPTED, ModelConfig, Price, is_address
 from chatapp.params import check_params
 from chatapp.tomlplaces import line_of
+from chatapp.unseen import UNSEEN
 from streaming.errors import UpstreamError
 from streaming.upstream import llamacpp
 from streaming.upstream.deadlines import Deadlines
@@ -208,7 +209,8 @@ def _text(value: Any) -> str | None:
 
 
 def _name(value: Any) -> str | None:
-    return "a text without invisible characters" if _text(value) or not value.isprintable() else None
+    is_seen = not _text(value) and value.isprintable() and not UNSEEN.search(value)
+    return None if is_seen else "a text without invisible characters"
 
 
 def _table(value: Any) -> str | None:

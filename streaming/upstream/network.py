@@ -10,10 +10,11 @@ import base64
 import contextlib
 import functools
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -22,6 +23,7 @@ import httpx
 
 # OpenSSL itself reads SSL_CERT_FILE and SSL_CERT_DIR, in the place of the system's store.
 _BUNDLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_WITH_PORT: Final = re.compile(r"\[?(?P<host>[0-9.]+|(?<=\[)[0-9a-f:.]+)\]?:\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,10 @@ class Network:
         host = host.lower().rstrip(".")
         if "*" in self.direct or host == "localhost" or host.endswith(".localhost"):
             return True
-        with contextlib.suppress(ValueError):
-            address = ip_address(host)
-            return address.is_loopback or address.is_unspecified or any(_holds(one, host) for one in self.direct)
-        return any(_is_below(host, one) for one in self.direct)
+        address = _address(host)
+        if address is None:
+            return any(_is_below(host, one) for one in self.direct)
+        return address.is_loopback or address.is_unspecified or any(_holds(one, address) for one in self.direct)
 
 
 _chosen = Network()
@@ -101,9 +103,20 @@ def client(address: str, **more: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(verify=tls_context(), trust_env=False, follow_redirects=False, proxy=way, **more)
 
 
-def _holds(network: str, address: str) -> bool:
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Read a host as an address, one of IPv4 in the spelling of IPv6 as what it stands for; None if it is a name."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _holds(written: str, address: IPv4Address | IPv6Address) -> bool:
+    """Compare with `10.0.0.0/8`, `10.1.2.3`, `[fd00::1]`, or one of the last two with a port."""
+    found = _WITH_PORT.fullmatch(written)
     with contextlib.suppress(ValueError):
-        return ip_address(address) in ip_network(network.strip("[]"), strict=False)
+        return address in ip_network(found["host"] if found else written.strip("[]"), strict=False)
     return False
 
 

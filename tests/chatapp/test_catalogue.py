@@ -141,11 +141,12 @@ def test_a_file_that_another_system_s_editor_saved_is_read(tmp_path: Path, writt
     assert [config.id for config in parse_catalogue(path)] == ["m"]
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_utf_16_is_told_as_that(tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_utf_16_is_told_as_that(tmp_path: Path, encoding: str, mark: str) -> None:
     path = tmp_path / "models.toml"
-    path.write_bytes(f"\ufeff{GOOD}".encode(encoding))
-    with pytest.raises(CatalogueError, match=r"is UTF-16\. Save it as UTF-8\."):
+    path.write_bytes(f"{mark}{GOOD}".encode(encoding))
+    with pytest.raises(CatalogueError, match=r"is UTF-16 or UTF-32\. Save it as UTF-8\."):
         parse_catalogue(path)
 
 
@@ -155,8 +156,9 @@ def test_an_invisible_character_that_spoils_the_file_is_named(mistakes, char: st
     assert f"In line 6, column 1 stands U+{ord(char):04X}" in told
 
 
-def test_an_invisible_character_in_a_model_s_name_is_a_mistake(mistakes) -> None:
-    assert "without invisible characters" in mistakes(GOOD.replace('"gpt"', '"gpt\u200b"'))
+@pytest.mark.parametrize("char", ["\u200b", "\u00a0", "\u034f", "\u3164", "\ufe0f"])
+def test_an_invisible_character_in_a_model_s_name_is_a_mistake(mistakes, char: str) -> None:
+    assert "without invisible characters" in mistakes(GOOD.replace('"gpt"', f'"gpt{char}"'))
 
 
 def test_all_mistakes_are_reported_together(mistakes) -> None:

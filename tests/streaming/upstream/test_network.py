@@ -182,6 +182,8 @@ async def test_a_dead_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.
         ("http://127.0.0.2:8080", False),
         ("http://[::1]:8080", False),
         ("http://0.0.0.0:8080", False),
+        ("http://[::ffff:127.0.0.1]:8080", False),
+        ("http://[::ffff:10.1.2.3]/v1", False),
         ("https://inside.example.org/v1", False),
         ("https://EXAMPLE.org./v1", False),
         ("https://notexample.org/v1", True),
@@ -194,6 +196,20 @@ async def test_a_dead_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.
 def test_this_machine_and_what_is_excepted_are_called_without_it(url: str, proxied: bool) -> None:
     direct = (".example.org", "10.0.0.0/8", "192.168.0.7", "fd00::/8")
     assert (Network(None, {"all": DEAD}, direct).proxy_for(url) == DEAD) is proxied
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("10.1.2.3:8080", "http://10.1.2.3:8080/v1"),
+        ("[fd00::7]:8080", "http://[fd00::7]:8080/v1"),
+        ("[FD00::7]", "http://[fd00::7]/v1"),
+        ("fd00::7", "http://[fd00:0::7]/v1"),
+    ],
+)
+def test_an_excepted_address_may_be_written_with_a_port_or_in_brackets(written: str, url: str) -> None:
+    assert Network(None, {"all": DEAD}, (written,)).proxy_for(url) is None
+    assert Network(None, {"all": DEAD}, (written,)).proxy_for("http://10.1.2.4") == DEAD
 
 
 @pytest.mark.parametrize("written", ["*", "example.org:8443", "*.example.org", "EXAMPLE.org"])
