@@ -10,13 +10,13 @@ from __future__ import annotations
 import codecs
 import re
 import tomllib
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from chatapp.cataloguefile import read_models
 from chatapp.modelconfig import LLAMACPP, SCRIPTED, ModelConfig, Price, availability, to_public
+from chatapp.unseen import named
 
 __all__ = [
     "LLAMACPP", "SCRIPTED", "CatalogueError", "ModelConfig", "Price", "availability", "parse_catalogue", "to_public",
@@ -67,6 +67,5 @@ def _invisible_in(source: str) -> str:
     for number, line in enumerate(source.split("\n"), start=1):
         for column, char in enumerate(line, start=1):
             if char not in "\t " and not char.isprintable():
-                name = unicodedata.name(char, "a control character").lower()
-                return f" In line {number}, column {column} stands U+{ord(char):04X}, {name}; maybe that is why."
+                return f" In line {number}, column {column} stands {named(char)}; maybe that is why."
     return ""

@@ -8,7 +8,6 @@ sentence that names the variable, never replaced by a default.
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Final, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
-from chatapp.unseen import UNSEEN
+from chatapp.unseen import UNSEEN, named
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -206,8 +205,7 @@ def check_seen(value: str, what: str) -> str:
     """
     found = UNSEEN.search(value)
     if found:
-        named = f"U+{ord(found.group()):04X}, {unicodedata.name(found.group(), 'a control character')}"
         raise ImproperlyConfigured(
-            f"{what} holds a character that cannot be seen, at place {found.start() + 1}: {named}. Remove it."
+            f"{what} holds a character that cannot be seen, at place {found.start() + 1}: {named(found[0])}. Remove it."
         )
     return value

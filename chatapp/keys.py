@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Final
+
+from chatapp.unseen import named
 
 # What HTTP lets a header hold without quoting, and what every provider's keys are made of.
 _STRANGE: Final = re.compile(r"[^!-~]")
@@ -25,13 +26,7 @@ def mistake_in_key(environ: Mapping[str, str], variable: str) -> str | None:
     strange = _STRANGE.search(key)
     if strange is not None:
         place = value.index(key) + strange.start() + 1
-        return f"{variable} cannot be used as a key: character {place} is {_named(strange[0])}. {_REMEDY}"
+        return f"{variable} cannot be used as a key: character {place} is {named(strange[0])}. {_REMEDY}"
     if len(key) > 1 and key[0] == key[-1] and key[0] in _QUOTES:
         return f"{variable} cannot be used as a key: it stands in quotation marks. {_REMEDY}"
     return None
-
-
-def _named(char: str) -> str:
-    if "\ud800" <= char <= "\udfff":
-        return "a byte that is not UTF-8"
-    return f"U+{ord(char):04X} {unicodedata.name(char, 'a control character').lower()}"

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
-# Controls, line and paragraph separators, format characters (bidi, zero-width, tags), halves of surrogate pairs, and
-# what Unicode calls default-ignorable.
-UNSEEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
-    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]"
-)
+from streaming.unseen import JOINERS, MEANINGLESS, SELECTORS, SEPARATORS, SURROGATES
+
+# What Arabic, Kaithi and hieroglyphs put around or under other characters: seen with those, and by itself only in some
+# fonts. A rendering keeps them; a log needs none.
+_AROUND_OTHERS: Final = "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"
+UNSEEN: Final = re.compile(f"[\t\n{SEPARATORS}{MEANINGLESS}{JOINERS}{SELECTORS}{SURROGATES}{_AROUND_OTHERS}]")
 
 
 def visible(text: str) -> str:
     r"""Write each of them as Python would (`\n`, `\x1b`, `\u202e`): the text is one line then, and hides nothing."""
     return UNSEEN.sub(_escaped, text)
+
+
+def named(char: str) -> str:
+    """Say which character it is, for whoever is to find it in what they wrote."""
+    if "\ud800" <= char <= "\udfff":
+        return "a byte that is not UTF-8"
+    return f"U+{ord(char):04X} {unicodedata.name(char, 'a control character').lower()}"
 
 
 def _escaped(found: re.Match[str]) -> str:
