@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from time import sleep
 from typing import Any
 
 from celery.worker import consumer
@@ -19,3 +20,9 @@ class Consumer(consumer.Consumer):
         waits = {"interval_start": FIRST_S, "interval_step": STEP_S, "interval_max": MOST_S}
         conn.ensure_connection = partial(conn.ensure_connection, **waits)
         return super().ensure_connected(conn)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        super().on_connection_error_after_connected(exc)
+        if isinstance(exc, self.channel_errors):
+            # Connecting works, so nothing else waits; Celery calls more than five restarts in a second critical.
+            sleep(MOST_S)

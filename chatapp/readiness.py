@@ -1,7 +1,7 @@
 """
 Can a prompt be taken? Tried by what one needs: a write to the database, a write to Redis, a worker.
 
-A look costs one commit of one page (which waits for no disk), two commands of Redis, and a new connection to the
+A look costs one commit of one page (which waits for no disk), three commands of Redis, and a new connection to the
 database. It serves everybody who asks within two seconds, so probes cannot make load of it.
 """
 
@@ -68,8 +68,10 @@ _OF_REDIS: tuple[tuple[type[RedisError], str], ...] = (
 class Trial:
     """Tries it for one event loop. Faults are told by part, in sentences that any stranger may read."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, tells: bool = True) -> None:
+        """`tells` is for a process that nobody watches who tells of each change."""
         self._redis = redis
+        self._tells = tells
         self._thread = ThreadPoolExecutor(1, "readiness")
         self._writing: asyncio.Future[str] | None = None
         self._look: asyncio.Task[Mapping[str, str]] | None = None
@@ -89,9 +91,9 @@ class Trial:
     async def _try(self) -> Mapping[str, str]:
         database, redis = await asyncio.gather(self._of_database(), self._of_redis())
         faults = {**database, **redis}
-        if faults != self._told:
+        if self._tells and faults != self._told:
             logger.log(logging.WARNING if faults else logging.INFO, "%s", _in_words(faults))
-            self._told = faults
+        self._told = faults
         self._good_until = asyncio.get_running_loop().time() + KEEP_S
         return faults
 

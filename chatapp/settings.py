@@ -234,12 +234,18 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # Its default gives up after 100.
+# A Redis that refuses a command, as one that became a replica or cannot write its files, may take the next one; to end
+# for it would end every answer that the worker drives.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_keepalive": True, "health_check_interval": 10}
 
 # Who may read /metrics: whoever has the token, or comes from these addresses. With a token, only it counts
 # unless addresses are named too.
 METRICS_TOKEN = read_secret("SIDESTREAM_METRICS_TOKEN")
 METRICS_FROM = read_networks("SIDESTREAM_METRICS_FROM", [] if METRICS_TOKEN else ["127.0.0.1", "::1"])
+
+# `manage.py up` asks /readyz and tells of each change; the web process need not say it again.
+WATCHED = read_bool("SIDESTREAM_WATCHED")
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING: dict[str, Any] = {

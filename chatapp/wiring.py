@@ -77,8 +77,9 @@ class Web:
         tailing = asyncio.create_task(_tail(tailer), name="tailer")
         counting = asyncio.create_task(streams.run(), name="streams")
         store = DjangoStore(offer)
+        trial = Trial(redis, tells=not settings.WATCHED)
         lookout = Lookout(lambda refs: end_lost(log, store, refs, clock))
-        return cls(log, store, tailer, redis, streams, lookout, Trial(redis), (tailing, counting))
+        return cls(log, store, tailer, redis, streams, lookout, trial, (tailing, counting))
 
     async def cancel(self, ref: Ref, by: str) -> State:
         """Ask a generation to stop; give its state afterwards."""

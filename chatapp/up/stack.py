@@ -213,7 +213,8 @@ def _web(address: str, near: str, port: int, env: Mapping[str, str], wishes: Wis
         sys.executable, "-m", "daphne", "--bind", address, "--port", str(port),
         "--no-server-name", "--verbosity", "0", "chatapp.asgi:application",
     ]  # fmt: skip
-    return Service("web", command, "the web server to answer", ready, _BEFORE, env=env, folder=wishes.root)
+    watched = {**env, "SIDESTREAM_WATCHED": "1"}
+    return Service("web", command, "the web server to answer", ready, _BEFORE, env=watched, folder=wishes.root)
 
 
 def _can_run_model() -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from redis import Redis
 
 from chatapp import presence
 from chatapp.readiness import Trial
@@ -185,7 +187,21 @@ def test_a_full_disk_is_told_once_and_so_is_its_end(small_disk: Path) -> None:
         filling.unlink()
         up.wait_for(r"^up .*ready again")
         assert answer_of(up)[0] == 200
-    assert up.text.count("not ready: ") <= 3
+    # Further parts may fail while it is full; each is told by `up` alone.
+    assert not re.search(r"^web .*ready", up.text, re.MULTILINE)
+    assert len(re.findall("ready again$", up.text, re.MULTILINE)) == 1
+
+
+def test_a_redis_that_is_a_replica_for_a_while_is_told_and_costs_no_worker(tmp_path: Path) -> None:
+    """Such as in a failover. What the worker drives would end with it."""
+    with running(environment(tmp_path / "var", SIDESTREAM_LLAMACPP_URL="http://127.0.0.1:9")) as up:
+        up.wait_for("^Sidestream is ready at ")
+        with closing(Redis(unix_socket_path=str(tmp_path / "var" / "redis" / "redis.sock"))) as redis:
+            redis.replicaof("127.0.0.1", "1")
+            up.wait_for(r"^up .*not ready: Redis takes no writes: it is a replica\.")
+            redis.replicaof("no", "one")
+            up.wait_for(r"^up .*ready again")
+    assert not re.search("worker ended|CRITICAL|Traceback", up.text)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="remounts a tmpfs")
