@@ -47,13 +47,22 @@ def reachable(address: str) -> str:
     Give an address under which this machine reaches who listens on `address`, which may stand for all of them.
 
     On a machine without an IPv6 address `::` can be listened on, and is reached by IPv4 only.
+
+    Raises:
+        Refused: it would be reached by nobody, so that its start would be waited for for ever.
     """
-    for candidate in EVERYWHERE.get(address, ()):
+    if address not in EVERYWHERE:
+        return address
+    for candidate in EVERYWHERE[address]:
         with contextlib.suppress(OSError), _listener(address) as listener:
             port = listener.getsockname()[1]
             socket.create_connection((candidate, port), timeout=_LOOK_S).close()
             return candidate
-    return address
+    raise Refused(
+        f"This machine can listen on {address}, but reaches nothing there: "
+        f"{', '.join(f'{one} does not answer' for one in EVERYWHERE[address])}. "
+        "Use --host 127.0.0.1, or --host 0.0.0.0 for all its IPv4 addresses."
+    )
 
 
 def free_port() -> int:

