@@ -184,6 +184,7 @@ def test_what_other_programs_left_in_the_environment_means_nothing_here(env: dic
         "PYTHONPATH": str(decoy), "PYTHONSAFEPATH": "1", "PYTHONINSPECT": "1",
         "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C", "TZ": "Odd/Place",
         "VIRTUAL_ENV": str(decoy), "PYTHONSTARTUP": str(decoy / "none.py"), "PYTHONWARNINGS": "error",
+        "ASGI_THREADS": "many", "AUTOBAHN_USE_NVX": "1", "REMAP_SIGTERM": "SIGQUIT", "KOMBU_LOG_DEBUG": "1",
         "SIDESTREAM_VAR": str(tmp_path / "é"),
     }  # fmt: skip
     bare = {name: value for name, value in env.items() if name not in ("HOME", "USER", "LOGNAME")}
@@ -194,7 +195,7 @@ def test_what_other_programs_left_in_the_environment_means_nothing_here(env: dic
 
 def test_only_what_means_something_to_a_program_of_ours_is_left_out() -> None:
     kept = {"PATH": "/bin", "OPENAI_API_KEY": "k", "DJANGO_COLORS": "dark", "PYTHONPATH": "/x"}
-    stray = {"CELERY_BROKER_URL": "amqp://", "LOADER": "x", "PYTHONWARNINGS": "error"}
+    stray = {"CELERY_BROKER_URL": "amqp://", "LOADER": "x", "PYTHONWARNINGS": "error", "ASGI_THREADS": "x"}
     assert surroundings({**kept, **stray}) == {**kept, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
 
 
