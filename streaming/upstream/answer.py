@@ -160,10 +160,15 @@ class Answer:
         """Say what is wrong with an answer of which something was not read, and did not come elsewhere."""
         if not self._unread:
             return None
-        path, last = self._unread[-1]
-        if {last, "".join(text for _, text in self._unread)} & {self.said, self.reasoned}:
+        came = {self.said, self.reasoned}
+        if "".join(text for _, text in self._unread) in came:
             return None
-        return _unreadable(path)
+        # The same text may stand in several places, each of which repeats all of it.
+        places: dict[str, list[str]] = {}
+        for path, text in self._unread:
+            places.setdefault(path, []).append(text)
+        lost = (path for path, texts in places.items() if not came & {texts[-1], "".join(texts)})
+        return next(map(_unreadable, lost), None)
 
     def take(self) -> list[Chunk]:
         """Give what is new."""

@@ -24,6 +24,7 @@ from streaming.upstream.request import (
     split_system,
     take_params,
 )
+from streaming.upstream.tools import name_and_arguments
 from streaming.upstream.unread import listed
 from streaming.upstream.usage import added, count
 
@@ -112,7 +113,7 @@ class Anthropic(JsonDialect):
             case "message_start":
                 self._start(payload.get("message") or {})
             case "message_delta":
-                self.answer.finished((payload.get("delta") or {}).get("stop_reason"))
+                self.answer.finished((payload.get("delta") or payload).get("stop_reason"))
                 self._used(payload.get("usage"))
             case "message_stop":
                 self._again(payload.get("message") or {})
@@ -152,7 +153,8 @@ class Anthropic(JsonDialect):
             self.answer.reasoning(REDACTED)
         elif kind == "tool_use":
             self._ours[index] = True
-            self.answer.tool(id=block.get("id"), index=index, name=block.get("name"), arguments=block.get("input"))
+            name, arguments = name_and_arguments(block)
+            self.answer.tool(id=block.get("id"), index=index, name=name, arguments=arguments)
         elif kind in OTHERS or kind.endswith("_tool_result"):
             self._ours[index] = False
             self.answer.passed_over()
@@ -172,8 +174,8 @@ class Anthropic(JsonDialect):
                     self.answer.reasoning(delta["thinking"])
             case "signature_delta" | "citations_delta" | "compaction_delta":
                 self.answer.passed_over()
-            case _ if "partial_json" in delta:
-                self._arguments(index, delta["partial_json"])
+            case kind if kind == "input_json_delta" or "partial_json" in delta:
+                self._arguments(index, name_and_arguments(delta)[1])
             case _:
                 take_content(self.answer, delta)
 

@@ -27,6 +27,7 @@ from streaming.upstream.request import (
     take_params,
 )
 from streaming.upstream.sigv4 import parse_credentials, sign
+from streaming.upstream.tools import name_and_arguments
 from streaming.upstream.usage import added, count
 
 PARAMS: Final[Fields] = {
@@ -129,13 +130,14 @@ class Bedrock(JsonDialect):
         if tool:
             self._ours[index] = tool.get("type") != "server_tool_use"
         if tool and self._ours[index]:
-            self.answer.tool(id=tool.get("toolUseId"), index=index, name=tool.get("name"), arguments=tool.get("input"))
+            name, arguments = name_and_arguments(tool)
+            self.answer.tool(id=tool.get("toolUseId"), index=index, name=name, arguments=arguments)
         else:
             self._content(start)
 
     def _delta(self, index: Any, delta: dict[str, Any]) -> None:
         if delta.get("toolUse"):
-            self._arguments(index, delta["toolUse"].get("input"))
+            self._arguments(index, name_and_arguments(delta["toolUse"])[1])
         if delta.get("reasoningContent"):
             self._reasoning(delta["reasoningContent"])
         self._content(delta)

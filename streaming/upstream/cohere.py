@@ -22,6 +22,7 @@ from streaming.upstream.request import (
     image_url_part,
     take_params,
 )
+from streaming.upstream.tools import name_and_arguments
 from streaming.upstream.unread import listed
 from streaming.upstream.usage import count
 
@@ -78,7 +79,8 @@ class Cohere(JsonDialect):
             case "citation-start":
                 self.answer.passed_over()
             case "message-end":
-                self._message(message, index)
+                if message:
+                    self.reread(lambda: self._message(message, None))
                 self._end(delta)
             case "message" if payload.get("message"):  # The service answered without streaming.
                 self._message(payload["message"], None)
@@ -90,10 +92,8 @@ class Cohere(JsonDialect):
         take_reasoning(self.answer, message.get("tool_plan"))
         take_content(self.answer, message.get("content"))
         for call in listed(message.get("tool_calls")):
-            function = call.get("function") or {}
-            self.answer.tool(
-                id=call.get("id"), index=index, name=function.get("name"), arguments=function.get("arguments")
-            )
+            name, arguments = name_and_arguments(call)
+            self.answer.tool(id=call.get("id"), index=index, name=name, arguments=arguments)
 
     def _end(self, delta: dict[str, Any]) -> None:
         usage = delta.get("usage") or {}

@@ -14,14 +14,14 @@ from streaming.upstream.answer import Answer
 from streaming.upstream.faults import fault, reported
 from streaming.upstream.framing import DONE, ServerSentEvent
 from streaming.upstream.ports import Chunk
-from streaming.upstream.reports import Report, report_in
+from streaming.upstream.reports import Report, report_in, says_error
 
 # What a payload of an unexpected shape makes code raise that reads it as its documentation describes it.
 MISSHAPEN = (AttributeError, TypeError, KeyError, IndexError, ValueError, RecursionError)
 
 
-# Events by these names keep a connection open, whatever their data.
-KEEP_ALIVES = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
+# Events by these names keep a connection open, whatever their data; so do these words as data. As `_word` writes them.
+KEEP_ALIVES = frozenset({"", "ping", "pong", "keepalive", "heartbeat"})
 
 
 class Framer(Protocol):
@@ -148,10 +148,10 @@ class JsonDialect(ABC):
     def _other_than_object(self, data: str, event: str) -> None:
         """Read what stands in the place of an object: nothing at all, `[DONE]`, or a list of objects."""
         data = data.strip()
-        if data.startswith(DONE):
+        if data.strip('"').upper().startswith(DONE):
             self.done = True
             self.ended = self.ended or self.done_is_its_end
-        elif data and event not in KEEP_ALIVES:
+        elif _word(data) not in KEEP_ALIVES and not _keeps_alive(event):
             payload = loads(data)
             # Null, text and numbers as payload mean nothing in any dialect, and are seen in the field.
             for each in payload if isinstance(payload, list) else [payload]:
@@ -167,10 +167,22 @@ class JsonDialect(ABC):
         self.take(payload, event)
         if answer.taken != before:
             self._said_something = True
-        elif payload and event not in KEEP_ALIVES:
+        elif payload and not _keeps_alive(event):
             self._said_something = True
+            # Where nothing came before, it is no stream (no_stream.py).
+            if not answer.empty and says_error(payload):
+                self.fail(payload)
+                return
             if not self.repeats_itself:
                 answer.unread(payload)
+
+
+def _keeps_alive(event: str) -> bool:
+    return bool(event) and _word(event) in KEEP_ALIVES
+
+
+def _word(text: str) -> str:
+    return text.strip("[]:").replace("-", "").replace("_", "").lower()
 
 
 def loads(data: str) -> Any:

@@ -16,6 +16,7 @@ from streaming.upstream.limits import Limits
 from streaming.upstream.numbers import OnlyChoice
 from streaming.upstream.ports import ChatRequest, Message
 from streaming.upstream.request import Fields, as_base64, check_extras, function, one_of, split_system, take_params
+from streaming.upstream.tools import name_and_arguments
 from streaming.upstream.unread import listed
 from streaming.upstream.usage import added, count
 
@@ -124,19 +125,22 @@ class Gemini(JsonDialect):
             self.answer.finished(FINISH_NUMBERS.get(finish, finish))
 
     def _part(self, part: dict[str, Any]) -> None:
-        call = part.get("functionCall")
-        if isinstance(call, dict):
-            self._call(call)
+        calls = part.get("functionCall", part.get("function_call"))
+        if calls is not None:
+            # An empty one ends the call that is open.
+            for call in listed(calls) if calls else [{}]:
+                self._call(call)
         if part.get("text"):
             (self.answer.reasoning if part.get("thought") else self.answer.text)(part["text"])
-        elif not part.keys().isdisjoint(OTHERS):
+        elif calls or not part.keys().isdisjoint(OTHERS):
             self.answer.passed_over()
         else:
             self.answer.unread(part)
 
     def _call(self, call: dict[str, Any]) -> None:
-        if call.get("name") or call.get("args"):
-            self._begin(call)
+        name, arguments = name_and_arguments(call)
+        if name or arguments:
+            self._begin(call, name, arguments)
         if self._open is None:
             return
         for piece in listed(call.get("partialArgs")):
@@ -145,13 +149,13 @@ class Gemini(JsonDialect):
             arguments, self._open = self._open, None
             self._arguments(json.dumps(arguments, ensure_ascii=False))
 
-    def _begin(self, call: dict[str, Any]) -> None:
+    def _begin(self, call: dict[str, Any], name: str | None, arguments: Any) -> None:
         self._leave_open()
-        if call.get("willContinue") and call.get("name"):
-            self.answer.tool(id=call.get("id"), index=None, name=call["name"], arguments=call.get("args"))
+        if call.get("willContinue") and name:
+            self.answer.tool(id=call.get("id"), index=None, name=name, arguments=arguments)
             self._open = {}
         else:
-            self.answer.whole_call(id=call.get("id"), name=call.get("name"), arguments=call.get("args"))
+            self.answer.whole_call(id=call.get("id"), name=name, arguments=arguments)
 
     def _leave_open(self) -> None:
         """Nobody closed the call. What there is of it is shown, and is not an object, so that nothing runs it."""

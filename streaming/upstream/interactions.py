@@ -21,6 +21,7 @@ from streaming.upstream.request import (
     take_params,
     text_parts,
 )
+from streaming.upstream.tools import name_and_arguments
 from streaming.upstream.unread import listed
 from streaming.upstream.usage import added, count
 
@@ -99,7 +100,8 @@ class Interactions(JsonDialect):
             return
         kind = str(step.get("type") or ("function_call" if step.get("name") else ""))
         if kind in ("function_call", "arguments_delta"):
-            self.answer.tool(id=step.get("id"), index=index, name=step.get("name"), arguments=step.get("arguments"))
+            name, arguments = name_and_arguments(step)
+            self.answer.tool(id=step.get("id"), index=index, name=name, arguments=arguments)
         elif kind in OTHERS or kind.endswith(("_call", "_result")):
             self.answer.passed_over()
         else:
@@ -119,6 +121,8 @@ class Interactions(JsonDialect):
                 "reasoning": reasoning,
             }
         )
+        if interaction.get("error"):
+            self.fail(interaction)
         self.answer.finished(interaction.get("status"))
         self.end()
 

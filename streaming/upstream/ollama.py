@@ -11,6 +11,7 @@ from streaming.upstream.limits import Limits
 from streaming.upstream.parts import take_content, take_reasoning
 from streaming.upstream.ports import ChatRequest, Message
 from streaming.upstream.request import Fields, as_base64, build_tools, check_extras, one_of, take_params
+from streaming.upstream.tools import name_and_arguments
 from streaming.upstream.unread import listed
 from streaming.upstream.usage import count
 
@@ -86,5 +87,5 @@ class Ollama(JsonDialect):
             self.answer.unread({"response": response})
         calls = message.get("tool_calls")
         for call in listed(calls) if calls else ():
-            function = call.get("function") or call
-            self.answer.whole_call(id=call.get("id"), name=function.get("name"), arguments=function.get("arguments"))
+            name, arguments = name_and_arguments(call)
+            self.answer.whole_call(id=call.get("id"), name=name, arguments=arguments)

@@ -28,7 +28,7 @@ from streaming.upstream.request import (
     take_params,
 )
 from streaming.upstream.think import ThinkTags
-from streaming.upstream.tools import ToolCalls
+from streaming.upstream.tools import ToolCalls, name_and_arguments
 from streaming.upstream.unread import listed
 from streaming.upstream.usage import openai_usage
 
@@ -42,9 +42,10 @@ PARAMS: Final[Fields] = {
     "frequency_penalty": "frequency_penalty",
     "reasoning_effort": "reasoning_effort",
 }
-# Where a delta holds reasoning, the first that says something; the last one repeats others, and is all that some send.
-REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details")
-MEMBERS: Final = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING})
+# Where a delta holds reasoning, the first that says something; REPEATED are lists, and all that some services send.
+REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+REPEATED: Final = ("reasoning_details", "thinking_blocks", "reasoning_steps")
+MEMBERS: Final = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING, *REPEATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class OpenAIChat(JsonDialect):
 
     def _members(self, delta: dict[str, Any], content: Any, tokens: list[int] | None) -> None:
         # One of the names; some services send the same text under several.
-        reasoning = next((delta[name] for name in REASONING if delta.get(name)), None)
+        reasoning = next((delta[name] for name in (*REASONING, *REPEATED) if delta.get(name)), None)
         if reasoning and reasoning == self._filler:
             self.answer.passed_over()
         else:
@@ -210,16 +211,19 @@ class OpenAIChat(JsonDialect):
         if delta.get("refusal"):
             self.answer.refusal(delta["refusal"])
         for call in listed(delta.get("tool_calls")):
-            self._call(call, call.get("function") or call, call.get("index"))
+            self._call(call, call.get("index"))
         if delta.get("function_call"):
-            self._call({}, delta["function_call"], 0)
+            self._call(delta["function_call"], 0)
+        if delta.get("error"):
+            self.fail(delta)
         if not delta.keys() <= MEMBERS:
             self.answer.unread({name: delta[name] for name in delta.keys() - MEMBERS})
 
-    def _call(self, call: dict[str, Any], function: dict[str, Any], index: Any) -> None:
-        self.answer.tool(
-            id=call.get("id"), index=index, name=function.get("name"), arguments=function.get("arguments")
-        )  # fmt: skip
+    def _call(self, call: dict[str, Any], index: Any) -> None:
+        name, arguments = name_and_arguments(call)
+        if not (name or arguments):
+            self.answer.unread(call)
+        self.answer.tool(id=call.get("id"), index=index, name=name, arguments=arguments)
 
     def _text(self, text: str, tokens: list[int] | None) -> None:
         if self._cumulative:

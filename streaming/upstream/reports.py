@@ -15,7 +15,19 @@ class Report(NamedTuple):
 
 
 _NAMES: Final = ("code", "type", "status", "statusCode", "status_code", "error_code", "errorCode", "title", "__type")
-_WORDS: Final = ("message", "msg", "detail", "error", "error_description", "errorMessage", "error_msg", "reason")
+_WORDS: Final = (
+    "message",
+    "msg",
+    "detail",
+    "error",
+    "error_description",
+    "errorMessage",
+    "error_msg",
+    "reason",
+    "status_msg",
+)
+_CODES: Final = ("code", "status", "statusCode", "status_code", "error_code", "errorCode")
+_FINE: Final = frozenset({0, *range(100, 400)})
 _PARAMETER: Final = ("param", "parameter", "field", "argument")
 # How services spell our parameters, without case and what separates words.
 _OURS: Final = {
@@ -58,6 +70,23 @@ def report_in(document: Any) -> Report | None:
     return Report(names, words, parameter or named_in(words))
 
 
+def says_error(event: Mapping[str, Any]) -> bool:
+    """Say whether an object of a stream, of which nothing was read, tells that the service failed."""
+    kinds = (event.get("object"), event.get("type"))
+    if event.get("errors") or any(isinstance(kind, str) and kind.endswith("error") for kind in kinds):
+        return True
+    state = event.get("base_resp")  # MiniMax has its code and words in there, also where all is well.
+    holder = state if isinstance(state, dict) else event
+    codes = [_number(holder.get(name)) for name in _CODES]
+    is_refused = event.get("success") is False or any(code not in _FINE for code in codes)
+    said = [name for name in _WORDS if holder.get(name)]
+    return bool(said) and (is_refused or event.keys() <= {"detail"})
+
+
+def _number(code: object) -> int:
+    return int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
+
+
 def report_of_body(body: bytes) -> Report | None:
     """Read the body of a response; None where it is not JSON that says an error."""
     try:
@@ -84,6 +113,7 @@ def _holders(document: Any, depth: int) -> Iterator[Mapping[str, Any]]:
         document = document[0] if document else None
     if isinstance(document, dict):
         inner = document.get("error") or document.get("errors") or document.get("message")
+        inner = inner or document.get("base_resp")
         if depth and isinstance(inner, dict | list):
             yield from _holders(inner, depth - 1)
         yield document

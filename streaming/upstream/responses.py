@@ -25,6 +25,7 @@ from streaming.upstream.responses_item import (
 )
 from streaming.upstream.spoken import Doubt, Place, Spoken
 from streaming.upstream.unicode import valid
+from streaming.upstream.unread import texts_in
 from streaming.upstream.usage import openai_usage
 
 PARAMS: Final[Fields] = {
@@ -187,7 +188,7 @@ class Responses(JsonDialect):
         elif name in ("response.content_part", "response.reasoning_summary_part"):
             self._settle([text_of(payload.get("part") or {})], self._place(payload))
         elif "_call" not in name:  # The service's own doings are all named as calls: searches, code, images.
-            self._unread = self._unread or bool(payload.get("delta") or payload.get("text"))
+            self._unread = self._unread or next(texts_in(payload), None) is not None
 
     def _place(self, payload: dict[str, Any]) -> tuple[Hashable, Hashable]:
         """Say where an event belongs: its item, and its part in it. Some events name the item by its id alone."""
@@ -287,8 +288,10 @@ class Responses(JsonDialect):
         for number, item in enumerate(calls):
             self._close_call(known[number] if number < len(known) else self._open_call(("output", number), item), item)
         says_all = bool(output) and len(calls) >= len(known) and (not self._text or any(text for _, text in parts))
-        if (self._doubt or self._strays) and not says_all:
-            raise fault("hole_in_answer", detail="events are missing, and the response does not say what they held")
+        if (self._doubt or self._strays or self._unread) and not says_all:
+            raise fault(
+                "hole_in_answer", detail="events are missing or unknown, and the response does not say what they held"
+            )
         if status == "completed" and not all(call.said for call in self._calls.values()):
             raise fault("hole_in_answer", detail="the arguments of a call never came")
         unread = self._unread or any(item.get("text") or item.get("content") for item in output)

@@ -9,13 +9,13 @@ from typing import Any, Final
 from streaming.errors import UpstreamError
 from streaming.upstream.faults import fault
 from streaming.upstream.spoken import beyond
-from streaming.upstream.tools import is_object
+from streaming.upstream.tools import as_text, is_object, name_and_arguments
 
 TEXT, REFUSAL, SUMMARY, THINKING = "text", "refusal", "summary", "thinking"
 PARTS: Final = {"refusal": REFUSAL, "summary_text": SUMMARY, "reasoning_text": THINKING}  # All others are text.
 MESSAGES: Final = (None, "message", "output_text", "text")
 CUSTOM: Final = "custom_tool_call"
-CALLS: Final = ("function_call", CUSTOM)
+CALLS: Final = ("function_call", "tool_call", CUSTOM)
 
 
 def texts_of(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -66,7 +66,7 @@ class ResponsesCall:
         """
         if self.name and form.get("name") and form["name"] != self.name:
             raise fault("hole_in_answer", detail="a call has another name than before")
-        whole = form.get("input" if self._custom else "arguments") or ""
+        whole = as_text(name_and_arguments(form)[1])
         rest = self._beyond(whole) if whole else ""
         if rest and self._closed and self._custom:
             raise fault("hole_in_answer", detail="the input of a call went on behind its end")

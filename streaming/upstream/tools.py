@@ -23,6 +23,8 @@ from streaming.upstream.unicode import Surrogates, valid
 
 # Every piece of a call is told with its id. A longer one would cost more than what it names.
 LONGEST_ID: Final = 200
+# What services call the arguments of a call. Taken for none, they would make a call that was not meant.
+ARGUMENTS: Final = ("arguments", "input", "args", "parameters", "partial_json")
 
 
 @dataclass(slots=True)
@@ -175,6 +177,14 @@ class ToolCalls:
             return None
         self.completed = True
         return ToolCompleteChunk(call.call, call.name, arguments)
+
+
+def name_and_arguments(call: dict[str, Any]) -> tuple[Any, Any]:
+    """Read a call or a piece of one, whatever it calls its arguments, inside its wrapper and beside it."""
+    inner = call.get("function") or call.get("custom") or {}
+    holders = ({"name": inner} if isinstance(inner, str) else inner, call)
+    arguments = (holder[name] for holder in holders for name in ARGUMENTS if holder.get(name))
+    return next((holder["name"] for holder in holders if holder.get("name")), None), next(arguments, None)
 
 
 def as_index(index: Any) -> int | None:

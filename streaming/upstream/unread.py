@@ -11,7 +11,7 @@ TEXTS: Final = frozenset(
     {
         "text", "content", "parts", "delta", "refusal", "reasoning", "reasoning_content", "reasoning_text", "thinking",
         "thought", "thoughts", "response", "output", "output_text", "outputText", "generated_text", "generation",
-        "completion", "answer", "snapshot", "tool_plan",
+        "completion", "answer", "snapshot", "tool_plan", "transcript", "value",
     }
 )  # fmt: skip
 # Whatever stands under one of these is for a tool.
