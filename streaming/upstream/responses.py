@@ -289,9 +289,7 @@ class Responses(JsonDialect):
             self._close_call(known[number] if number < len(known) else self._open_call(("output", number), item), item)
         says_all = bool(output) and len(calls) >= len(known) and (not self._text or any(text for _, text in parts))
         if (self._doubt or self._strays or self._unread) and not says_all:
-            raise fault(
-                "hole_in_answer", detail="events are missing or unknown, and the response does not say what they held"
-            )
+            raise fault("hole_in_answer", detail="events are missing or unread, and the response does not repeat them")
         if status == "completed" and not all(call.said for call in self._calls.values()):
             raise fault("hole_in_answer", detail="the arguments of a call never came")
         unread = self._unread or any(item.get("text") or item.get("content") for item in output)
