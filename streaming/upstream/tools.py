@@ -35,6 +35,7 @@ class ToolCall:
     id: str | None
     index: int | None
     name: str | None = None
+    named_alone: bool = False  # The name came without arguments, as a piece of a name would.
     pieces: list[str] = field(default_factory=list)
     sent: int = 0  # How many pieces were given out; none before the name is known.
     surrogates: Surrogates = field(default_factory=Surrogates)
@@ -105,7 +106,11 @@ class ToolCalls:
     def close_all(self, *, cut: bool) -> list[ToolCompleteChunk]:
         """The upstream ended. `cut`: not as the model meant it to, so that missing arguments do not mean none."""
         cut = cut or any(call.pieces and not is_object(call.arguments) for call in self._calls)
-        closed = [self._close(call, cut=cut or self._in_doubt(place)) for place, call in enumerate(self._calls)]
+        closed = [
+            self._close(call, cut=cut or self._in_doubt(place))
+            for place, call in enumerate(self._calls)
+            if not self._may_be_rest_of_name(place)
+        ]
         return [chunk for chunk in closed if chunk]
 
     def _call(self, id: str | None, index: int | None, name: str | None) -> ToolCall:  # noqa: A002
@@ -120,7 +125,8 @@ class ToolCalls:
         return self._new(id, index)
 
     def _take(self, call: ToolCall, name: str | None, arguments: str) -> ToolChunk | None:
-        call.name = call.name or name
+        if call.name is None and name:
+            call.name, call.named_alone = name, not arguments
         piece = call.surrogates.feed(arguments)
         if piece and not (self._repeats_whole_calls and piece == call.arguments and is_object(piece)):
             call.pieces.append(piece)
@@ -159,6 +165,12 @@ class ToolCalls:
     def _in_doubt(self, place: int) -> bool:
         call = self._calls[place]
         return any(call.may_be(later) for later in self._calls[place + 1 :])
+
+    def _may_be_rest_of_name(self, place: int) -> bool:
+        """Say whether a service may have sent the name in two pieces: half a name is the name of another tool."""
+        call = self._calls[place]
+        before = self._calls[:place] if call.named_alone else []
+        return any(not one.pieces and one.name != call.name and one.may_be(call) for one in before)
 
     def _unsent(self, call: ToolCall) -> ToolChunk | None:
         if call.name is None:
