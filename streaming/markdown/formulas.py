@@ -8,6 +8,7 @@ digit stands before the opening one (`US$5 or US$6`), and no backtick inside. De
 
 The lines of a formula of several lines go on with its paragraph, whatever they look like: `=` underlines no heading
 and `-` begins no list. A formula ends before a blank line and within its item or quote, or it is none.
+Models often give a formula in an item no indentation: one that begins so, in the item's paragraph, may end so.
 """
 
 from __future__ import annotations
@@ -113,13 +114,14 @@ def _end_of_lines(state: StateBlock, line: int, pos: int) -> int:
 
 
 def _region(state: StateBlock, line: int) -> _Region:
-    """Give the lines from this one on; each is walked over once for all formulas that begin in them."""
+    """Give the lines from this one on; each is walked over twice at the most for all formulas that begin in them."""
     known: dict[Any, _Region] = state.env.setdefault("regions", {})
-    key = (state.blkIndent, state.lineMax)
+    indent = state.blkIndent if state.sCount[line] >= state.blkIndent else 0
+    key = (indent, state.lineMax)
     region = known.get(key)
     if region is None or not region.start <= line < region.end:
         end = line + 1
-        while end < state.lineMax and not state.isEmpty(end) and state.sCount[end] >= state.blkIndent:
+        while end < state.lineMax and not state.isEmpty(end) and state.sCount[end] >= indent:
             end += 1
         environments = _environments(state.src, state.bMarks[line], state.eMarks[end - 1])
         region = known[key] = _Region(line, end, environments)

@@ -107,6 +107,19 @@ def test_a_formula_does_not_reach_over_a_blank_line(opened: str) -> None:
     assert whole(f"Price: {opened}\n- a\n\n{opened}").count("<li>") == 1
 
 
+@pytest.mark.parametrize("formula", ["\\[\n- a\n+ b \\\\\n# c\n\\]", "$$\n1. a\n---\n$$", "\\begin{a}\n> b\n\\end{a}"])
+@pytest.mark.parametrize("place", ["1. item\n{}\n2. next", "1. a\n   - b\n{}\n2. c", "> - a\n> {}\n> - b"])
+def test_a_formula_may_stand_in_an_item_without_its_indentation(formula: str, place: str) -> None:
+    quoted = formula.replace("\n", "\n> ") if place.startswith(">") else formula
+    html = whole(place.replace("{}", quoted))
+    assert ["".join(span.itertext()) for span in parsed(html).iter("span")] == [formula]
+    assert html.count("<li>") == place.count(". ") + place.count("- ")
+
+
+def test_the_lines_of_an_item_end_no_formula_that_began_in_another() -> None:
+    assert whole("- \\[ a\n- b \\]\n").count("<li>") == 2
+
+
 def test_bars_of_a_formula_divide_no_cells() -> None:
     html = whole("|a|b|\n|-|-|\n| $|x|_1$ | \\(\\|y\\|\\) |\n| \\| | `c` |\n")
     assert ["".join(cell.itertext()) for cell in parsed(html).iter("td")] == ["$|x|_1$", "\\(\\|y\\|\\)", "|", "c"]
