@@ -19,8 +19,11 @@ COLUMNS = (
 )  # fmt: skip
 # Without it Excel takes UTF-8 for something else.
 _BYTE_ORDER_MARK = "\ufeff"
-# What a spreadsheet takes for a formula, by OWASP's list, full-width forms and blanks in front of it included.
-_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
+# What a spreadsheet takes for a formula, by OWASP's list, with the other forms of its characters. Blanks, controls and
+# what cannot be seen may stand in front of it: programs drop them when they read a file, and some cut at them.
+_UNSEEN = r"\s\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+_SMALL_FORMS = r"\ufe62\ufe63\ufe66\ufe6b"
+_FORMULA = re.compile(rf"[\t\r\n]|[{_UNSEEN}]*[=+\-@＝＋－＠{_SMALL_FORMS}]")
 
 
 def csv_of(exported: Exported) -> str:

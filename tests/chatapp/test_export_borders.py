@@ -148,7 +148,25 @@ def test_a_spreadsheet_computes_nothing_and_loses_nothing(
 
 @pytest.mark.parametrize(
     "cell",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", '=HYPERLINK("x")', "\N{NO-BREAK SPACE}=1"],
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        " =1",
+        "＝1",
+        '=HYPERLINK("x")',
+        "\N{NO-BREAK SPACE}=1",
+        "\N{ZERO WIDTH SPACE}=1",
+        "\ufeff=1",
+        "\N{RIGHT-TO-LEFT OVERRIDE} =1",
+        "\x1b=1",
+        "\x7f-1",
+        "\N{SMALL PLUS SIGN}1",
+    ],
 )
 def test_a_cell_that_would_be_computed_gets_an_apostrophe(cell: str) -> None:
     written = csv_of(exported("t", cell, "Model", ["x"])).removeprefix("\ufeff")
