@@ -204,7 +204,8 @@ def test_a_warning_and_a_fault_that_nobody_caught_are_records(environ: dict[str,
     program = (
         "import chatapp.asgi, warnings, threading; from chatapp.logline import tell_uncaught; tell_uncaught();"
         "words = 'ok\\n2026-11-29 INFO \\x1b[2K\\u202eevil';"
-        "warnings.warn(words); threading.Thread(target=lambda: int(words)).start(); raise ValueError(words)"
+        "warnings.warn(words); other = threading.Thread(target=lambda: int(words)); other.start(); other.join();"
+        "raise ValueError(words)"
     )
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)

@@ -70,7 +70,9 @@ async def test_a_stop_that_did_not_get_through_is_offered_again(scene: Scene) ->
     await expect(stop(scene)).to_have_text("Stop")
     await expect(stop(scene)).to_be_focused()
     await stop(scene).press("Enter")
-    await asked(scene, STOP_A, STOP_A)
+    # The page sends it again by itself, too, so on a slow machine there may be more.
+    await expect_eventually(scene, lambda: len(scene.requests) >= 2)
+    assert {path for _, path, _ in scene.requests} == {STOP_A}
 
 
 async def test_a_stop_while_the_server_is_away_is_kept_said_and_sent(scene: Scene) -> None:
