@@ -13,11 +13,9 @@ from streaming.upstream.ports import Chunk, ReasoningChunk, TextChunk
 from streaming.upstream.think import ThinkTags
 from streaming.upstream.tools import ToolCalls
 from streaming.upstream.unicode import Surrogates
-from streaming.upstream.unread import texts_in
+from streaming.upstream.unread import Unread, texts_in
 from streaming.upstream.usage import UsageTotal
 
-# More than an answer may hold. So much of what nobody reads is kept until it is known whether it came elsewhere.
-UNREAD_CHARS: Final = 1_000_000
 # Of an answer that ended so, what is missing was never written.
 CUT: Final = ("length", "content_filter")
 
@@ -41,25 +39,31 @@ class Answer:
         self._said = StringIO()  # Text and refusal as they came.
         self._say = self._said.write
         self._reasoned = StringIO()
-        self._unread: list[tuple[str, str]] = []
-        self._unread_chars = 0
+        self._unread = Unread()
         self._tokens: tuple[int, ...] = ()
         self._refused = False
         self._answered = False
 
     @property
     def said(self) -> str:
-        """All text so far, as it came."""
+        """All text so far, as it came: made anew each time, so nothing for each event."""
         return self._said.getvalue()
+
+    @property
+    def reasoned(self) -> str:
+        """All reasoning so far, likewise."""
+        return self._reasoned.getvalue()
 
     @property
     def empty(self) -> bool:
         """Nothing was said that a person would see."""
-        return not (self.said or self.reasoned or self.tools.begun)
+        return not (self._said.tell() or self._reasoned.tell() or self.tools.begun)
 
-    @property
-    def reasoned(self) -> str:
-        return self._reasoned.getvalue()
+    def ends_with(self, text: str) -> bool:
+        """Say whether this is what was said last, at the price of its own length."""
+        end = self._said.tell()
+        self._said.seek(max(0, end - len(text)))
+        return self._said.read() == text
 
     def text(self, text: str, tokens: tuple[int, ...] = ()) -> None:
         """Add text. Token ids that come before their text wait for it."""
@@ -133,9 +137,7 @@ class Answer:
             UpstreamError: hole_in_answer, where it is more than could be what came elsewhere.
         """
         for path, text in texts_in(value):
-            self._unread.append((path, text))
-            self._unread_chars += len(text)
-            if self._unread_chars > UNREAD_CHARS:
+            if not self._unread.add(path, text):
                 raise _unreadable(path)
 
     def reconcile(self, whole: Answer) -> None:
@@ -146,7 +148,7 @@ class Answer:
             UpstreamError: hole_in_answer, where it contradicts what came.
         """
         self.taken += 1
-        self._unread += whole._unread
+        self._unread.take(whole._unread)
         reasoning = whole.reasoned and missing(self.reasoned, whole.reasoned)
         if reasoning:
             self.reasoning(reasoning)
@@ -158,17 +160,8 @@ class Answer:
 
     def hole(self) -> UpstreamError | None:
         """Say what is wrong with an answer of which something was not read, and did not come elsewhere."""
-        if not self._unread:
-            return None
-        came = {self.said, self.reasoned}
-        if "".join(text for _, text in self._unread) in came:
-            return None
-        # The same text may stand in several places, each of which repeats all of it.
-        places: dict[str, list[str]] = {}
-        for path, text in self._unread:
-            places.setdefault(path, []).append(text)
-        lost = (path for path, texts in places.items() if not came & {texts[-1], "".join(texts)})
-        return next(map(_unreadable, lost), None)
+        path = self._unread.lost((self.said, self.reasoned))
+        return None if path is None else _unreadable(path)
 
     def take(self) -> list[Chunk]:
         """Give what is new."""

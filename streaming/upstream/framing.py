@@ -224,7 +224,8 @@ class NdjsonFramer:
 
     @property
     def held_payload(self) -> bool:
-        return bool(self._lines.unfinished.strip())
+        unfinished = self._lines.unfinished
+        return bool(unfinished) and not unfinished.isspace()
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         return [ServerSentEvent("message", line) for line in self._lines.feed(data) if line.strip()]

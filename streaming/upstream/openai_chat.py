@@ -178,7 +178,7 @@ class OpenAIChat(JsonDialect):
         text, message = choice.get("text"), choice.get("message")
         if text and not said:
             self._delta(text, choice.get("token_ids"))
-        elif text and not self.answer.said.endswith(text):
+        elif text and not self.answer.ends_with(text):
             self.answer.unread({"text": text})
         # Beside deltas it often holds no more than they did, so it is compared once, at the end.
         if message and (not said or choice.get("finish_reason")):

@@ -52,13 +52,37 @@ class ToolCall:
             return None in (id, self.id) or not self.pieces
         return name == self.name and None in (id, self.id)
 
-    def may_be(self, later: ToolCall) -> bool:
-        """Say whether a later call might be this one's rest, by all that tells two calls apart."""
-        other_id = None not in (self.id, later.id) and self.id != later.id
-        other_index = None not in (self.index, later.index) and self.index != later.index
-        if self.name == later.name:
-            return not (other_id and other_index)
-        return self.index is not None and self.index == later.index and not other_id
+
+class Alike:
+    """Calls by all that tells two calls apart, so that one is held against all of them at once."""
+
+    def __init__(self) -> None:
+        self._named: dict[str | None, tuple[set[str | None], set[int | None]]] = {}  # Ids and indexes, by name.
+        self._at: dict[int, dict[str | None, set[str | None]]] = {}  # Names, by index and id.
+
+    def add(self, call: ToolCall) -> None:
+        ids, indexes = self._named.setdefault(call.name, (set(), set()))
+        ids.add(call.id)
+        indexes.add(call.index)
+        if call.index is not None:
+            self._at.setdefault(call.index, {}).setdefault(call.id, set()).add(call.name)
+
+    def has_part_of(self, call: ToolCall) -> bool:
+        """Say whether one of them may be the same call: nothing that both have tells them apart."""
+        return self._has_same_name(call) or self.has_other_name_at(call)
+
+    def has_other_name_at(self, call: ToolCall) -> bool:
+        """Say whether one has another name at the same index, and no other id."""
+        at = self._at.get(call.index, {}) if call.index is not None else {}
+        names = at.values() if call.id is None else (at.get(call.id, ()), at.get(None, ()))
+        return any(name != call.name for some in names for name in some)
+
+    def _has_same_name(self, call: ToolCall) -> bool:
+        """Say whether one has this name, and not both another id and another index."""
+        ids, indexes = self._named.get(call.name, ((), ()))
+        by_id = bool(ids) and (call.id is None or None in ids or call.id in ids)
+        by_index = bool(indexes) and (call.index is None or None in indexes or call.index in indexes)
+        return by_id or by_index
 
 
 class ToolCalls:
@@ -106,10 +130,11 @@ class ToolCalls:
     def close_all(self, *, cut: bool) -> list[ToolCompleteChunk]:
         """The upstream ended. `cut`: not as the model meant it to, so that missing arguments do not mean none."""
         cut = cut or any(call.pieces and not is_object(call.arguments) for call in self._calls)
+        in_doubt, half_named = self._in_doubt(), self._half_named()
         closed = [
-            self._close(call, cut=cut or self._in_doubt(place))
+            self._close(call, cut=cut or place in in_doubt)
             for place, call in enumerate(self._calls)
-            if not self._may_be_rest_of_name(place)
+            if place not in half_named
         ]
         return [chunk for chunk in closed if chunk]
 
@@ -162,15 +187,24 @@ class ToolCalls:
         by_id = next((call for call in self._calls if theirs.id is not None and call.id == theirs.id), None)
         return by_id or (self._calls[place] if place < len(self._calls) else None)
 
-    def _in_doubt(self, place: int) -> bool:
-        call = self._calls[place]
-        return any(call.may_be(later) for later in self._calls[place + 1 :])
+    def _in_doubt(self) -> set[int]:
+        """Give the places of calls of which a later one may be the rest."""
+        found, later = set(), Alike()
+        for place in reversed(range(len(self._calls))):
+            if later.has_part_of(self._calls[place]):
+                found.add(place)
+            later.add(self._calls[place])
+        return found
 
-    def _may_be_rest_of_name(self, place: int) -> bool:
-        """Say whether a service may have sent the name in two pieces: half a name is the name of another tool."""
-        call = self._calls[place]
-        before = self._calls[:place] if call.named_alone else []
-        return any(not one.pieces and one.name != call.name and one.may_be(call) for one in before)
+    def _half_named(self) -> set[int]:
+        """Give the places of calls whose name may have come in two pieces: half of one is the name of another tool."""
+        found, before = set(), Alike()
+        for place, call in enumerate(self._calls):
+            if call.named_alone and before.has_other_name_at(call):
+                found.add(place)
+            if not call.pieces:
+                before.add(call)
+        return found
 
     def _unsent(self, call: ToolCall) -> ToolChunk | None:
         if call.name is None:

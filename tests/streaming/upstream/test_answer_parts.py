@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from streaming.errors import UpstreamError
 from streaming.events import FINISHES
+from streaming.upstream.answer import Answer
 from streaming.upstream.finish import FAILURES, conclude, plain, stated
 from streaming.upstream.finish import FINISHES as KNOWN
+from streaming.upstream.limits import Limits
+from streaming.upstream.openai_chat import OpenAIChat
 from streaming.upstream.ports import ToolCompleteChunk, UsageChunk
 from streaming.upstream.think import ThinkTags, held_length
 from streaming.upstream.tools import ToolCalls, is_object
@@ -193,3 +196,25 @@ def test_nonsense_in_usage_is_no_count() -> None:
     assert openai_usage(
         {"prompt_tokens": "many", "completion_tokens": True, "prompt_tokens_details": None}
     ) == dict.fromkeys(("input", "output", "cached", "reasoning"))
+
+
+@pytest.mark.parametrize("beside", [{"delta": {}}, {"delta": {"content": "a"}, "text": "a"}, {"status": "going on"}])
+def test_no_event_costs_a_look_at_all_that_was_said(beside: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(Answer, "said", property(lambda answer: looks.append("look") or answer._said.getvalue()))
+    dialect = OpenAIChat(Limits())
+    for _ in range(1_000):
+        for choice in ({"delta": {"content": "a"}}, beside):
+            event = {"choices": [choice]} if "delta" in choice else choice
+            dialect.feed(f"data: {json.dumps(event)}\n\n".encode())
+    assert looks == []
+    assert dialect.answer.said == "a" * (2_000 if beside.get("text") else 1_000)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_what_was_said_last_is_known(said: str, text: str) -> None:
+    answer = Answer()
+    answer.text(said)
+    assert answer.ends_with(text) == said.endswith(text)
+    answer.text("more")
+    assert answer.said == said + "more"

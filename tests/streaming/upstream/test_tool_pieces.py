@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.upstream.tools import ToolCalls
+from streaming.upstream.tools import Alike, ToolCall, ToolCalls
 
 
 @dataclass(frozen=True)
@@ -90,3 +91,38 @@ def test_calls_that_are_told_apart_are_completed_as_they_were_made(
 def test_ids_that_change_with_each_piece_change_nothing_where_the_index_is_right(calls: list[Made]) -> None:
     wanted = [(call.name, call.arguments or "{}") for call in calls]
     assert completed(sent(calls, "changing", "right", "first", mixed=True)) == wanted
+
+
+def may_be_one(one: ToolCall, other: ToolCall) -> bool:
+    other_id = None not in (one.id, other.id) and one.id != other.id
+    other_index = None not in (one.index, other.index) and one.index != other.index
+    if one.name == other.name:
+        return not (other_id and other_index)
+    return one.index is not None and one.index == other.index and not other_id
+
+
+calls_alike = st.builds(
+    ToolCall,
+    st.just("c"),
+    st.sampled_from([None, "a", "b"]),
+    st.sampled_from([None, 0, 1]),
+    st.sampled_from([None, "get", "put"]),
+)
+
+
+@given(calls_alike, st.lists(calls_alike, max_size=5))
+def test_a_call_is_held_against_all_at_once_as_against_each(call: ToolCall, others: list[ToolCall]) -> None:
+    alike = Alike()
+    for other in others:
+        alike.add(other)
+    assert alike.has_part_of(call) == any(may_be_one(call, other) for other in others)
+    assert alike.has_other_name_at(call) == any(may_be_one(call, o) for o in others if o.name != call.name)
+
+
+@pytest.mark.parametrize("arguments", ["", "{}"])
+def test_the_end_of_many_calls_costs_no_more_for_each(arguments: str) -> None:
+    calls = ToolCalls()
+    calls._calls = [ToolCall(f"c{n}", f"c{n}", n, "get", True, [arguments] if arguments else []) for n in range(20_000)]
+    began = time.process_time()
+    assert len(calls.close_all(cut=False)) == 20_000
+    assert time.process_time() - began < 5  # Held against each other they would take minutes.
