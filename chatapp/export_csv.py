@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from chatapp.exported import Answer, Exported, tokens_of
 from chatapp.models import Generation, Turn
+from chatapp.unseen import UNSEEN
 
 Cell: TypeAlias = str | int | None
 
@@ -19,11 +20,10 @@ COLUMNS = (
 )  # fmt: skip
 # Without it Excel takes UTF-8 for something else.
 _BYTE_ORDER_MARK = "\ufeff"
-# What a spreadsheet takes for a formula, by OWASP's list, with the other forms of its characters. Blanks, controls and
-# what cannot be seen may stand in front of it: programs drop them when they read a file, and some cut at them.
-_UNSEEN = r"\s\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-_SMALL_FORMS = r"\ufe62\ufe63\ufe66\ufe6b"
-_FORMULA = re.compile(rf"[\t\r\n]|[{_UNSEEN}]*[=+\-@＝＋－＠{_SMALL_FORMS}]")
+# What a spreadsheet takes for a formula, by OWASP's list, with the other forms of its characters. Blanks and what
+# cannot be seen may stand in front of it: programs drop them when they read a file, and some cut at them.
+_CUTS = re.compile(r"[\t\r\n]")
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\ufe62\ufe63\ufe66\ufe6b]")
 
 
 def csv_of(exported: Exported) -> str:
@@ -53,4 +53,5 @@ def _ms(row: Generation, moment: str) -> int | None:
 
 def _safe(cell: Cell) -> Cell:
     """Put an apostrophe before what would be computed: a spreadsheet then shows it as text."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+    is_computed = isinstance(cell, str) and (_CUTS.match(cell) or _FORMULA.match(UNSEEN.sub("", cell)))
+    return f"'{cell}" if is_computed else cell

@@ -23,7 +23,7 @@ from redis.exceptions import RedisError
 from chatapp.errors import Problem
 from chatapp.models import NOT_ENDED, Generation
 from chatapp.owners import Owner
-from chatapp.seldom import Seldom
+from chatapp.seldom import Seldom, why
 
 _seldom = Seldom(logging.getLogger(__name__))
 
@@ -60,7 +60,7 @@ class Rate:
             async with asyncio.timeout(TIMEOUT_S):
                 wait_ms = await redis.register_script(_SPEND)([key], [most, WINDOW_MS, uuid.uuid4().hex])
         except (RedisError, OSError, TimeoutError) as exc:
-            _seldom.warning("%s were not counted: %s", self.things, exc)
+            _seldom.warning("%s were not counted: %s", self.things, why(exc))
             return
         if wait_ms:
             wait_s = -(-cast("int", wait_ms) // 1000)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from chatapp.seldom import Seldom
+from chatapp.seldom import Seldom, why
 
 logger = logging.getLogger(__name__)
 _seldom = Seldom(logger)
@@ -41,7 +41,7 @@ async def announce(client: Redis, name: str) -> None:
                 async with asyncio.timeout(TIMEOUT_S):
                     await _beat(client, name)
             except (RedisError, OSError, TimeoutError) as exc:
-                _seldom.warning("this worker's sign of life did not reach Redis: %s", exc)
+                _seldom.warning("this worker's sign of life did not reach Redis: %s", why(exc))
             await asyncio.sleep(BEAT_S)
     finally:
         await _leave(client, name)

@@ -26,3 +26,8 @@ class Seldom:
         more = f" (and {self._unsaid} times more since the last time)" if self._unsaid else ""
         self._again_at, self._unsaid = now + PAUSE_S, 0
         self._logger.warning("%s%s", message % args, more)
+
+
+def why(exc: Exception) -> str:
+    """Give an exception's words, or its name: a time limit that ran out says nothing."""
+    return str(exc) or type(exc).__name__

@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-# By how their names begin: what Sidestream keeps in the folder itself. All below `redis` is the private Redis's.
-_OURS: Final = ("sidestream", "secret_key", "redis", "up.")
+# By how their names begin, but for a dot: what Sidestream keeps in the folder itself, with drafts, and with what a
+# restore has ready. All below `redis` is the private Redis's.
+_OURS: Final = ("sidestream", "secret_key", "redis", "restoring", "up.")
 # What a file system puts into its own root, which is a usual place for state in a container.
 _NOBODYS: Final = ("lost+found",)
 _OTHERS: Final = 0o077
@@ -33,7 +34,7 @@ def keep_to_owner(folder: Path) -> bool:
 
 def _state_in(folder: Path) -> Iterator[Path]:
     entries = list(folder.iterdir())
-    ours = [entry for entry in entries if entry.name.startswith(_OURS)]
+    ours = [entry for entry in entries if entry.name.removeprefix(".").startswith(_OURS)]
     if len(ours) == len([entry for entry in entries if entry.name not in _NOBODYS]):
         yield folder.resolve()
     for entry in ours:

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 
 from chatapp.errors import Problem
 from chatapp.owners import Owner
-from chatapp.seldom import Seldom
+from chatapp.seldom import Seldom, why
 
 _seldom = Seldom(logging.getLogger(__name__))
 
@@ -141,7 +141,7 @@ class Streams:
             async with asyncio.timeout(TIMEOUT_S):
                 found = int(await self._keep([f"sidestream:connections:{key}"], arguments))
         except (RedisError, OSError, TimeoutError) as exc:
-            _seldom.warning("live connections are counted in this process only: %s", str(exc) or "Redis is too slow")
+            _seldom.warning("live connections are counted in this process only: %s", why(exc))
             return None
         names.closed.difference_update(closed)
         return found

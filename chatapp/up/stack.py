@@ -179,9 +179,8 @@ def _redis(private: PrivateRedis, env: Mapping[str, str], wishes: Wishes) -> Ser
     async def ready(_pid: int) -> bool:
         if not await redis_answers(private.url):
             return False
-        with contextlib.suppress(
-            OSError
-        ):  # It only names who wrote; that it could not must keep nothing from starting.
+        # It only names who writes. A disk that takes no such file is told by the watch, and Redis itself may go on.
+        with contextlib.suppress(OSError):
             private.record()
         return True
 
