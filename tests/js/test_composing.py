@@ -104,6 +104,8 @@ async def test_a_page_works_in_a_browser_that_keeps_nothing(scene: Scene, page_o
     await write(scene, "Next")
     await scene.page.keyboard.press("Enter")
     await expect_eventually(scene, lambda: any(path.endswith("/turns") for _, path, _ in scene.requests))
+    # A new conversation's page opens then, and Chromium may never say that it closed one that was about to change.
+    await scene.page.wait_for_selector("conversation-view[data-connection=live]")
 
 
 async def test_a_refused_prompt_is_kept_and_the_reason_shown(scene: Scene) -> None:
