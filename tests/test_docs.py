@@ -12,6 +12,7 @@ from streaming.lifecycle import DRIVER_LOST, TRANSITIONS, State
 from streaming.snapshot import Snapshot, snapshot_to_dict
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROTOCOL = (ROOT / "streaming" / "README.md").read_text(encoding="utf-8")
 
 
@@ -53,3 +54,19 @@ def test_the_words_are_in_the_glossary() -> None:
 def test_a_decision_says_context_decision_and_consequences(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert [word for word in ("**Context.**", "**Decision.**", "**Consequences.**") if word not in text] == []
+
+
+def bounds() -> list[list[str]]:
+    """Read the cells of the README's table of bounds."""
+    section = README.partition("## Bounds\n")[2].partition("\n## ")[0]
+    rows = [row for row in section.splitlines() if row.startswith("| ")][1:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+@pytest.mark.parametrize("row", bounds(), ids=lambda row: row[0])
+def test_every_bound_has_its_test(row: list[str]) -> None:
+    tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row[-1])
+    assert len(row) == 4
+    assert tests
+    for path, name in tests:
+        assert re.search(rf"^(?:async )?def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE), name
